@@ -1,0 +1,28 @@
+"""Errors that a user can cause, each with a text that says what is wrong, where, and what to try.
+
+Nothing in this module knows about the command line: `tdc_cli.commands` translates these errors into exit codes.
+"""
+
+
+class TdcError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class InputError(TdcError):
+    """A file or an array cannot be used: wrong type, shape, range or content."""
+
+
+class MaskError(TdcError):
+    """A mask does not say which entries are missing: wrong size, unreadable, or everything missing."""
+
+
+class ConfigError(TdcError):
+    """An option or a parameter of a method has a value that makes no sense."""
+
+
+class OutputError(TdcError):
+    """A result cannot be written: existing file, missing folder, full disk."""
+
+
+class NumericalError(TdcError):
+    """A computation produced values that are not finite."""

@@ -1,0 +1,183 @@
+"""Every completion method by name, and the one contract that all of them keep.
+
+A method is a module with a frozen dataclass ``Config`` (its parameters, all with defaults) and a function
+``complete(values, observed, config, *, rng, monitor) -> Completion``. To add one: write the module, add a line to `REGISTRY`.
+The registry holds names only, so that listing methods imports none of them.
+"""
+
+import importlib
+import typing
+from dataclasses import MISSING, dataclass, field, fields
+
+import numpy as np
+
+from ..errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What a method returns.
+
+    Attributes
+    ----------
+    mean : ndarray
+        Estimate of every entry, in the units of the input. Observed entries are estimated too where the method does so;
+        restoring them is the caller's choice.
+    sd : ndarray or None
+        Posterior standard deviation of the latent (noise-free) entry, same shape and units; None where the method has none.
+    predictive_sd : ndarray or None
+        Standard deviation of a noisy observation of the entry.
+    interval_sd : ndarray or None
+        Half-width of the central 90 % interval of a noisy observation of the entry, divided by 1.645.
+    latent_interval_sd : ndarray or None
+        The same for the latent entry.
+    rank : dict or None
+        ``{"value": int, "posterior": {str: float}, "paper_count": int or None}``.
+    mixture : dict or None
+        ``{"weights": [...], "means": [...], "precisions": [...]}`` of the residual, by falling weight, in the units of the input.
+    noise_std : float or None
+        Standard deviation of the noise, given or learnt, in the units of the input.
+    diagnostics : dict or None
+        ``{"r_hat": {...}, "ess": {...}, "chains": int, "burn_in": int, "draws": int, ...}``.
+    parameters : dict
+        The parameters in force, after every automatic choice, JSON-ready.
+    traces : dict
+        Name to list of lists (chain by draw).
+    low_rank : ndarray or None
+        Estimate of the low-rank part alone, with the constant offset of the data left out.
+    warnings : tuple of str
+    """
+
+    mean: np.ndarray
+    sd: np.ndarray | None = None
+    predictive_sd: np.ndarray | None = None
+    interval_sd: np.ndarray | None = None
+    latent_interval_sd: np.ndarray | None = None
+    rank: dict | None = None
+    mixture: dict | None = None
+    noise_std: float | None = None
+    diagnostics: dict | None = None
+    parameters: dict = field(default_factory=dict)
+    traces: dict = field(default_factory=dict)
+    low_rank: np.ndarray | None = None
+    warnings: tuple = ()
+
+
+def silent(done, total, label):
+    """Monitor that shows nothing: the default of every method.
+
+    Parameters
+    ----------
+    done, total : int
+        Steps done and steps in all; `total` may change between calls.
+    label : str
+        What is being done, a few words.
+    """
+
+
+@dataclass(frozen=True)
+class Method:
+    """A line of the registry.
+
+    Attributes
+    ----------
+    name, summary : str
+    module : str
+        Module that holds ``Config`` and ``complete``.
+    preset : dict
+        Parameters that this name fixes: a variant of another method.
+    uncertainty : bool
+        Whether a standard deviation comes with the estimate.
+    orders : tuple of int
+        Smallest and largest tensor order accepted.
+    """
+
+    name: str
+    summary: str
+    module: str
+    preset: dict = field(default_factory=dict)
+    uncertainty: bool = False
+    orders: tuple = (2, 6)
+
+    def load(self):
+        """Import and return the method's module."""
+        return importlib.import_module(self.module)
+
+    def configure(self, parameters):
+        """Config of this method from keyword values; strings are converted to the type of the field.
+
+        Parameters
+        ----------
+        parameters : mapping of str to object
+            As given by ``--param KEY=VALUE`` or as keywords.
+
+        Raises
+        ------
+        ConfigError
+            Unknown key, a value that does not convert, or one the method refuses.
+        """
+        config = self.load().Config
+        known = {f.name: f for f in fields(config)}
+        values = dict(self.preset)
+        for key, value in parameters.items():
+            name = key.replace("-", "_")
+            if name not in known:
+                raise ConfigError(f"method {self.name} has no parameter '{key}'; it has: {', '.join(sorted(known))}")
+            values[name] = _convert(value, typing.get_type_hints(config)[name], key) if isinstance(value, str) else value
+        return config(**values)
+
+    def defaults(self):
+        """Parameters with their defaults, the preset applied."""
+        made = {f.name: f.default if f.default is not MISSING else f.default_factory() for f in fields(self.load().Config)}
+        return made | self.preset
+
+
+def _convert(text, kind, key):
+    """`text` as the first type of `kind` (a type or a union) that takes it."""
+    kinds = typing.get_args(kind) or (kind,)
+    for one in kinds:
+        if one is type(None) and text.lower() in ("none", ""):
+            return None
+        if one is bool and text.lower() in ("true", "false", "yes", "no", "1", "0"):
+            return text.lower() in ("true", "yes", "1")
+        if one is str:
+            return text
+        if one is tuple or typing.get_origin(one) is tuple:
+            try:
+                return tuple(int(t) for t in text.split(",") if t)
+            except ValueError:
+                continue
+        if one in (int, float):
+            try:
+                return one(text)
+            except ValueError:
+                continue
+    raise ConfigError(f"parameter {key}={text!r} is not understood; expected {getattr(kind, '__name__', kind)}")
+
+
+_METHODS = (
+    Method("datc", "the paper's model: Bayesian CP with automatic rank plus a mixture of Gaussians", "tdc_cli.methods.datc",
+           uncertainty=True),
+    Method("datc-sc", "datc with spatial coherence along rows and columns", "tdc_cli.methods.datc",
+           preset={"spatial": True}, uncertainty=True),
+    Method("datc-ne", "datc without the non-low-rank part: CP and Gaussian noise of learnt precision", "tdc_cli.methods.datc",
+           preset={"residual": "none"}, uncertainty=True),
+    Method("datc-nx", "datc without the low-rank part: the mixture alone", "tdc_cli.methods.datc",
+           preset={"low_rank": False, "residual": "mixture"}, uncertainty=True),
+    Method("biharmonic", "scikit-image's biharmonic inpainting, channel by channel", "tdc_cli.methods.biharmonic"),
+)
+
+REGISTRY = {m.name: m for m in _METHODS}
+
+
+def get(name):
+    """The method called `name`.
+
+    Raises
+    ------
+    ConfigError
+        No such method; the text names the ones there are.
+    """
+    if name not in REGISTRY:
+        raise ConfigError(f"no method '{name}'; there are: {', '.join(REGISTRY)}")
+    return REGISTRY[name]
