@@ -1,0 +1,1 @@
+"""The paper's model: configuration, state, densities, conditionals, kernels, samplers, posterior moments, diagnostics."""
