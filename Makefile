@@ -1,0 +1,29 @@
+# Two commands do everything on a machine with Python 3.11 or newer: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+DEMO := demo-output
+WORKERS ?= 2
+
+.PHONY: demo test check clean
+
+# The stamp is as new as the last successful install, so that a changed pyproject.toml installs again.
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --editable '.[dev]'
+	touch $@
+
+demo: $(VENV)/installed
+	mkdir -p $(DEMO)
+	$(VENV)/bin/tdc complete-image sample_data/astronaut.png -o $(DEMO)/filled.png --mask sample_data/mask_text.png \
+	    --reference sample_data/astronaut.png --panel $(DEMO)/panel.png --report $(DEMO)/report.json --overwrite
+	@echo "The completed photograph is $(DEMO)/filled.png; $(DEMO)/panel.png shows it beside the incomplete one."
+
+test: $(VENV)/installed
+	$(VENV)/bin/python -m pytest -q -n $(WORKERS)
+
+check: $(VENV)/installed
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+
+clean:
+	rm -rf $(VENV) $(DEMO) build *.egg-info
