@@ -1,0 +1,167 @@
+"""Pictures by Pillow: PNG, JPEG and TIFF with 8 bits, grey or RGB, with or without alpha."""
+
+import io
+import struct
+import warnings
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import InputError, MaskError, OutputError
+from . import Media
+from .files import read_bytes, write_bytes
+
+FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF"}
+MODES = {"PNG": ("L", "LA", "RGB", "RGBA"), "JPEG": ("L", "RGB"), "TIFF": ("L", "LA", "RGB", "RGBA")}
+LARGEST = 100_000_000  # pixels; read before the file is decoded, so that a small file cannot fill the memory
+JPEG_QUALITY = 95
+
+_DAMAGE = (OSError, EOFError, SyntaxError, ValueError, TypeError, KeyError, IndexError, struct.error, zlib.error)
+
+
+def _open(path):
+    """Decoded and upright picture of a file, its metadata and SHA-256.
+
+    Returns
+    -------
+    picture : PIL.Image.Image
+    bits : int
+        Bits a channel, as stored.
+    metadata : dict
+    sha256 : str
+    """
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    content, sha256 = read_bytes(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what Pillow warns of is either refused below or of no concern to the user
+            picture = Image.open(io.BytesIO(content))
+            _check_kind(picture, path)
+            bits = _bits(picture, content)
+            picture.load()
+            transparency = picture.info.get("transparency")
+            upright = ImageOps.exif_transpose(picture)
+    except Image.DecompressionBombError as error:
+        raise InputError(f"{path}: too large; pictures of up to {LARGEST // 10**6} megapixels are read; scale it down or crop it") from error
+    except UnidentifiedImageError as error:
+        raise InputError(f"{path}: not a picture, or damaged at its start; PNG, JPEG and TIFF files are read") from error
+    except _DAMAGE as error:
+        raise InputError(f"{path}: damaged or cut short ({error}); get the file again") from error
+    metadata = {
+        "icc_profile": picture.info.get("icc_profile"),
+        "dpi": tuple(float(d) for d in picture.info["dpi"]) if "dpi" in picture.info else None,
+        "exif": _exif(upright),
+        "transparency": transparency if upright.mode in ("L", "RGB") else None,
+    }
+    return upright, bits, {key: value for key, value in metadata.items() if value}, sha256
+
+
+def _check_kind(picture, path):
+    """Refuse pictures whose name lies, that have several pages, or that are too large; nothing is decoded yet."""
+    named = FORMATS.get(Path(path).suffix.lower())
+    kind = "JPEG" if picture.format == "MPO" else picture.format
+    if named and kind != named:
+        raise InputError(f"{path}: named like a {named} file but its content is {kind}; rename it or convert it")
+    if kind not in MODES:
+        raise InputError(f"{path}: {kind} is not read; convert it to PNG, JPEG or TIFF")
+    pages = 1 if picture.format == "MPO" else getattr(picture, "n_frames", 1)
+    if pages > 1:
+        raise InputError(f"{path}: holds {pages} pages; save the one to complete as a file of its own")
+    if picture.width * picture.height > LARGEST:
+        raise InputError(
+            f"{path}: {picture.width}x{picture.height} pixels; up to {LARGEST // 10**6} megapixels are read; scale it down or crop it"
+        )
+
+
+def _bits(picture, content):
+    """Bits a channel as stored: Pillow reads some 16-bit files as 8 bits without saying so."""
+    if picture.format == "PNG" and picture.mode not in ("1", "P"):
+        return max(8, content[24])
+    if picture.format == "TIFF" and picture.mode != "1":
+        return max(8, *picture.tag_v2.get(258, (8,)))
+    return 8
+
+
+def _exif(upright):
+    exif = upright.getexif()
+    return exif.tobytes() if len(exif) else None
+
+
+def read(path):
+    """Read a picture; see `tdc_cli.media.read`. The orientation that a camera noted in EXIF is applied."""
+    picture, bits, metadata, sha256 = _open(path)
+    if bits != 8 or picture.mode not in ("L", "LA", "RGB", "RGBA"):
+        advice = {"P": "RGB", "PA": "RGBA", "1": "grey (L)", "CMYK": "RGB", "YCbCr": "RGB", "LAB": "RGB"}.get(picture.mode, "8 bits a channel")
+        kind = f"mode {picture.mode}" + (f" with {bits} bits a channel" if bits != 8 else "")
+        raise InputError(f"{path}: {kind} is not supported, only 8-bit L, LA, RGB and RGBA; convert it to {advice}")
+    return Media(np.asarray(picture), picture.mode, str(path), sha256, metadata)
+
+
+def read_mask(path):
+    """Read a mask picture of any mode and depth.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    levels : (H, W) ndarray
+        Grey levels as stored (palettes and colours turned into grey): bool, integer or float.
+    alpha : (H, W) ndarray of uint8, or None
+
+    Raises
+    ------
+    MaskError
+        No such file, or not a readable picture.
+    """
+    if not Path(path).is_file():
+        raise MaskError(f"mask {path}: no such file")
+    try:
+        picture = _open(path)[0]
+    except InputError as error:
+        raise MaskError(f"mask {error}") from error
+    if "transparency" in picture.info or picture.mode in ("P", "PA"):
+        picture = picture.convert("RGBA")
+    if picture.mode in ("CMYK", "YCbCr", "LAB", "HSV"):
+        picture = picture.convert("RGB")
+    values = np.asarray(picture)
+    if picture.mode not in ("LA", "La", "RGB", "RGBA", "RGBa", "RGBX"):
+        return values, None
+    alpha = values[..., -1] if picture.mode[-1] in "Aa" else None
+    if picture.mode in ("LA", "La"):
+        return values[..., 0], alpha
+    # The brightness weights of ITU-R 601, as Pillow and most programs have them.
+    return values[..., :3] @ np.array([0.299, 0.587, 0.114]), alpha
+
+
+def check_writable(media, path):
+    """Raise OutputError if the format of `path` cannot hold `media`."""
+    kind = FORMATS[Path(path).suffix.lower()]
+    if media.values.dtype != np.uint8:
+        raise OutputError(f"{path}: {kind} holds 8-bit values only but the input has {media.values.dtype}; write to .npy")
+    if media.mode not in MODES[kind]:
+        raise OutputError(f"{path}: {kind} cannot hold mode {media.mode} (transparency); write to .png or .tif")
+
+
+def write(media, path):
+    """Write a picture with its profile, EXIF and resolution; see `tdc_cli.media.write`."""
+    write_bytes(path, encode(media, FORMATS[Path(path).suffix.lower()]))
+
+
+def encode(media, kind):
+    """Bytes of `media` as a file of the format `kind`."""
+    from PIL import Image
+
+    options = dict(media.metadata)
+    if kind == "JPEG":
+        options |= {"quality": JPEG_QUALITY, "subsampling": 0}
+    if kind == "TIFF":
+        options |= {"compression": "tiff_lzw"}
+    if kind != "PNG":
+        options.pop("transparency", None)
+    buffer = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(media.values)).save(buffer, kind, **options)
+    return buffer.getvalue()
