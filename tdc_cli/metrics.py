@@ -1,0 +1,133 @@
+"""How near an estimate is to the truth: relative error, PSNR, SSIM, and coverage of intervals.
+
+Every function returns a finite float, or None where the measure has no value; `compare` says why in words.
+"""
+
+import numpy as np
+
+SSIM_WINDOW = 7
+NORMAL_90 = 1.6448536269514722  # half-width of the central 90 % interval of a standard normal
+
+
+def rre(truth, estimate):
+    """Relative error ``||estimate - truth|| / ||truth||`` (Frobenius norms); None if the truth is zero everywhere.
+
+    Parameters
+    ----------
+    truth, estimate : ndarray of equal shape
+    """
+    norm = np.linalg.norm(np.asarray(truth, dtype=float))
+    if norm == 0:
+        return None
+    return float(np.linalg.norm(np.asarray(estimate, dtype=float) - truth) / norm)
+
+
+def psnr(truth, estimate, data_range):
+    """Peak signal-to-noise ratio in dB of the squared error pooled over all entries.
+
+    Parameters
+    ----------
+    truth, estimate : ndarray of equal shape
+    data_range : float
+        Full range of the values: 255 for 8 bits.
+
+    Returns
+    -------
+    float or None
+        None if there are no entries, if they are identical, or if the range is zero.
+    """
+    if np.size(truth) == 0 or not data_range > 0:
+        return None
+    error = np.mean((np.asarray(truth, dtype=float) - estimate) ** 2)
+    return float(10 * np.log10(data_range**2 / error)) if error > 0 else None
+
+
+def ssim(truth, estimate, data_range):
+    """Structural similarity with scikit-image's defaults: 7x7 windows, mean over windows and channels.
+
+    Parameters
+    ----------
+    truth, estimate : (H, W) or (H, W, C) ndarray
+    data_range : float
+
+    Returns
+    -------
+    float or None
+        None if the picture is smaller than a window, or if the range is zero.
+    """
+    if min(np.shape(truth)[:2]) < SSIM_WINDOW or not data_range > 0:
+        return None
+    from skimage.metrics import structural_similarity
+
+    return float(
+        structural_similarity(
+            np.asarray(truth, dtype=float),
+            np.asarray(estimate, dtype=float),
+            win_size=SSIM_WINDOW,
+            channel_axis=2 if np.ndim(truth) == 3 else None,
+            data_range=data_range,
+        )
+    )
+
+
+def coverage(truth, mean, sd, z=NORMAL_90):
+    """Share of entries whose truth lies within ``mean +- z * sd``; None if there are no entries.
+
+    Parameters
+    ----------
+    truth, mean, sd : ndarray of equal shape
+    z : float
+        1.645 for the central 90 % interval.
+    """
+    if np.size(truth) == 0:
+        return None
+    return float(np.mean(np.abs(np.asarray(truth, dtype=float) - mean) <= z * np.asarray(sd)))
+
+
+def compare(truth, estimate, observed, data_range):
+    """The measures of a report: over all entries and over the missing ones.
+
+    Parameters
+    ----------
+    truth, estimate : (H, W) or (H, W, C) ndarray
+        Values as written: rounded and clipped.
+    observed : ndarray of bool, of the same shape
+        True = observed.
+    data_range : float
+
+    Returns
+    -------
+    metrics : dict
+        ``{"all": {"rre", "psnr", "ssim"}, "missing": {...}, "incomplete": {...}}``, floats or None. ``incomplete`` measures the
+        picture with holes as 0 over all entries. SSIM over missing entries alone has no meaning and is always None.
+    reasons : list of str
+        Why a value is None.
+    """
+    holes = np.where(observed, estimate, 0)
+    missing = ~observed
+    metrics = {
+        "all": _three(truth, estimate, data_range),
+        "missing": {"rre": rre(truth[missing], estimate[missing]), "psnr": psnr(truth[missing], estimate[missing], data_range),
+                    "ssim": None},
+        "incomplete": _three(truth, holes, data_range),
+    }
+    reasons = []
+    if min(truth.shape[:2]) < SSIM_WINDOW:
+        reasons.append(f"ssim is null: the picture is smaller than its {SSIM_WINDOW}x{SSIM_WINDOW} window")
+    if not data_range > 0:
+        reasons.append("psnr and ssim are null: the reference is constant, so its range is zero")
+    elif metrics["all"]["psnr"] is None:
+        reasons.append("psnr is null: the result is identical to the reference")
+    elif not missing.any():
+        reasons.append("psnr over missing entries is null: there are none")
+    elif metrics["missing"]["psnr"] is None:
+        reasons.append("psnr over missing entries is null: they are identical to the reference")
+    if metrics["all"]["rre"] is None:
+        reasons.append("rre is null: the reference is zero everywhere")
+    elif metrics["missing"]["rre"] is None and missing.any():
+        reasons.append("rre over missing entries is null: the reference is zero there")
+    return metrics, reasons
+
+
+def _three(truth, estimate, data_range):
+    return {"rre": rre(truth, estimate), "psnr": psnr(truth, estimate, data_range), "ssim": ssim(truth, estimate, data_range)}

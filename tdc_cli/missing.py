@@ -1,0 +1,275 @@
+"""Which entries are missing: simulated patterns, and masks read from pictures.
+
+Everywhere in this package a bool array says what is *observed*: True = observed. Mask pictures say the opposite, white =
+missing; `from_image` is the one place that knows so.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .errors import ConfigError, MaskError
+
+_IDLE_DRAWS = 200  # shapes in a row that hide nothing new, after which single pixels complete the count
+_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz0123456789"
+
+
+def simulate(shape, ratio, pattern, rng):
+    """Draw which entries of a picture are missing.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        ``(H, W)`` or ``(H, W, C)``; C channels.
+    ratio : float
+        Share that is missing, in [0, 1).
+    pattern : str
+        One of `PATTERNS`. ``entries`` counts entries, each channel by itself; ``rows`` and ``columns`` count whole rows and
+        columns; the others count pixels, all channels of a pixel going together. The count is exactly ``round(ratio * N)``.
+    rng : numpy.random.Generator
+        The holes depend on its state and on the other arguments only.
+
+    Returns
+    -------
+    ndarray of bool, of `shape`
+        True = observed.
+
+    Raises
+    ------
+    ConfigError
+        Unknown pattern, or a ratio outside [0, 1).
+    MaskError
+        The ratio rounds up to everything.
+    """
+    if pattern not in PATTERNS:
+        raise ConfigError(f"no missing pattern '{pattern}'; there are: {', '.join(PATTERNS)}")
+    if not 0 <= ratio < 1:
+        raise ConfigError(f"missing ratio {ratio:g} is not in [0, 1): give the share of missing entries, 0.9 for 90 percent")
+    missing = PATTERNS[pattern](shape, ratio, rng)
+    if missing.all():
+        raise MaskError(f"missing ratio {ratio:g} leaves nothing of a picture of shape {shape}; give a smaller ratio")
+    return ~missing
+
+
+def _some(n, ratio, rng):
+    """(n,) bool, exactly ``round(ratio * n)`` of them True, each subset equally likely."""
+    missing = np.zeros(n, dtype=bool)
+    missing[rng.choice(n, round(ratio * n), replace=False, shuffle=False)] = True
+    return missing
+
+
+def _all_channels(missing, shape):
+    """`missing` of shape (H, W), (H, 1) or (1, W) repeated to `shape`."""
+    return np.broadcast_to(missing.reshape(missing.shape + (1,) * (len(shape) - 2)), shape).copy()
+
+
+def _entries(shape, ratio, rng):
+    return _some(int(np.prod(shape)), ratio, rng).reshape(shape)
+
+
+def _pixels(shape, ratio, rng):
+    return _all_channels(_some(shape[0] * shape[1], ratio, rng).reshape(shape[:2]), shape)
+
+
+def _rows(shape, ratio, rng):
+    return _all_channels(_some(shape[0], ratio, rng)[:, None], shape)
+
+
+def _columns(shape, ratio, rng):
+    return _all_channels(_some(shape[1], ratio, rng)[None, :], shape)
+
+
+def _shapes(draw):
+    """A pattern that draws shapes at random places until the count of missing pixels is reached, the last one trimmed.
+
+    Parameters
+    ----------
+    draw : callable
+        ``draw(size, rng)`` returns the rows and columns (two int arrays) of one shape; those outside the picture are ignored.
+    """
+
+    def pattern(shape, ratio, rng):
+        height, width = size = shape[:2]
+        missing = np.zeros(size, dtype=bool)
+        left = round(ratio * height * width)
+        idle = 0
+        while left and idle < _IDLE_DRAWS:
+            rows, columns = draw(size, rng)
+            inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
+            rows, columns = rows[inside], columns[inside]
+            new = ~missing[rows, columns]
+            rows, columns = rows[new][:left], columns[new][:left]
+            missing[rows, columns] = True
+            left -= len(rows)
+            idle = 0 if len(rows) else idle + 1
+        if left:  # the shapes cannot reach the remaining places: a very high ratio on a small picture
+            missing.reshape(-1)[rng.choice(np.flatnonzero(~missing), left, replace=False)] = True
+        return _all_channels(missing, shape)
+
+    return pattern
+
+
+def _block(size, rng):
+    """Rectangle with sides between a thirty-second and a sixth of the picture's shorter side."""
+    short = min(size)
+    height, width = rng.integers(max(1, short // 32), max(1, short // 6) + 1, size=2)
+    top, left = rng.integers(1 - height, size[0]), rng.integers(1 - width, size[1])
+    rows, columns = np.mgrid[top : top + height, left : left + width]
+    return rows.ravel(), columns.ravel()
+
+
+def _word(size, rng):
+    """A word of 3 to 9 letters and digits in Pillow's own font, an eighth of the shorter side high at most."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    short = min(size)
+    points = int(rng.integers(max(8, short // 20), max(10, short // 8) + 1))
+    word = "".join(_LETTERS[i] for i in rng.integers(len(_LETTERS), size=rng.integers(3, 10)))
+    font = ImageFont.load_default(points)
+    left, top, right, bottom = (int(b) for b in font.getbbox(word))
+    canvas = Image.new("L", (right - left + 1, bottom - top + 1))
+    ImageDraw.Draw(canvas).text((-left, -top), word, fill=255, font=font)
+    rows, columns = np.nonzero(np.asarray(canvas) >= 128)
+    return rows + rng.integers(1 - canvas.height, size[0]), columns + rng.integers(1 - canvas.width, size[1])
+
+
+def _scratch(size, rng):
+    """A bent line of 2 to 5 pieces, one to a few pixels wide, that keeps its direction more or less."""
+    from PIL import Image, ImageDraw
+
+    short = min(size)
+    angle = rng.uniform(0, 2 * np.pi)
+    points = [rng.uniform(0, 1, 2) * (size[1], size[0])]
+    for _ in range(rng.integers(2, 6)):
+        angle += rng.normal(0, 0.4)
+        points.append(points[-1] + rng.uniform(0.05, 0.25) * short * np.array([np.cos(angle), np.sin(angle)]))
+    width = int(rng.integers(1, max(1, short // 85) + 2))
+    corner = np.floor(np.min(points, axis=0)).astype(int) - width
+    extent = np.ceil(np.max(points, axis=0)).astype(int) + width - corner + 1
+    canvas = Image.new("1", (int(extent[0]), int(extent[1])))
+    ImageDraw.Draw(canvas).line([tuple(p - corner) for p in points], fill=1, width=width)
+    rows, columns = np.nonzero(np.asarray(canvas))
+    return rows + corner[1], columns + corner[0]
+
+
+PATTERNS = {
+    "entries": _entries,
+    "pixels": _pixels,
+    "rows": _rows,
+    "columns": _columns,
+    "blocks": _shapes(_block),
+    "text": _shapes(_word),
+    "scratches": _shapes(_scratch),
+}
+
+
+@dataclass(frozen=True)
+class Mask:
+    """What a mask picture says.
+
+    Attributes
+    ----------
+    observed : (H, W) ndarray of bool
+        True = observed.
+    grey_levels : int
+        Pixels of the mask that were neither black nor white.
+    notes, warnings : tuple of str
+        What the user should know about how the mask was understood.
+    """
+
+    observed: np.ndarray
+    grey_levels: int = 0
+    notes: tuple = ()
+    warnings: tuple = ()
+
+
+def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=False, dilate=0):
+    """Read a mask picture: white = missing.
+
+    The range of the levels is recognised from their largest value: 1 (masks of 0 and 1), 255, or 65535 (16 bits). A mask whose
+    colour is the same everywhere but whose alpha is not holds the hole in alpha; there, transparent = missing. In any other
+    mask with alpha, a pixel is missing where it is white and opaque.
+
+    Parameters
+    ----------
+    levels : (H, W) ndarray
+        Grey levels of the mask; bool, integer or float, not negative.
+    alpha : (H, W) ndarray of uint8, or None
+        0 = transparent, 255 = opaque.
+    size : (int, int)
+        Height and width of the picture that the mask belongs to.
+    name, picture : str
+        Names of the two files, for messages.
+    threshold : float
+        Missing where the level, brought to 0..255, is at least this.
+    invert : bool
+        Black (or, where alpha decides, opaque) = missing instead.
+    dilate : int
+        Grow the holes by so many pixels in every direction, diagonals included.
+
+    Returns
+    -------
+    Mask
+
+    Raises
+    ------
+    MaskError
+        Sizes differ, everything is missing, or no pixel of a mask that is not black reaches the threshold.
+    """
+    if levels.shape != tuple(size):
+        raise MaskError(
+            f"mask {name} is {levels.shape[1]}x{levels.shape[0]} pixels but picture {picture} is {size[1]}x{size[0]}; "
+            "they must have the same size"
+        )
+    notes, warnings = [], []
+    levels = _to_255(np.asarray(levels, dtype=float), name)
+    if alpha is not None and levels.min() == levels.max() and alpha.min() < alpha.max():
+        levels, opaque = 255.0 - alpha, None
+        notes.append(f"mask {name} has one colour only: its alpha was used, transparent = missing (--invert-mask: opaque)")
+    else:
+        opaque = None if alpha is None else alpha >= 128
+    grey = int(np.count_nonzero((levels > 0) & (levels < 255)))
+    missing = levels >= threshold
+    if opaque is not None:
+        missing &= opaque
+    if not missing.any() and levels.max() > 0 and not invert:
+        raise MaskError(
+            f"mask {name} marks nothing: its brightest pixel is {levels.max():g} of 255, below the threshold {threshold:g}"
+            + (", or transparent" if opaque is not None else "")
+            + "; white = missing; give a lower --mask-threshold or repaint the mask"
+        )
+    if invert:
+        missing = ~missing
+    if dilate and missing.any():
+        from scipy.ndimage import binary_dilation
+
+        missing = binary_dilation(missing, structure=np.ones((3, 3), dtype=bool), iterations=dilate)
+    share = missing.mean()
+    if share == 1:
+        hint = "white = missing, so it must leave some pixels black; try it without --invert-mask" if invert else (
+            "white = missing, so leave some pixels black, or try --invert-mask")
+        raise MaskError(f"mask {name} marks every pixel of {picture} as missing: nothing is left to complete from; {hint}")
+    if not share:
+        notes.append(f"mask {name} marks nothing as missing: the output equals the input")
+    elif share > 0.5:
+        warnings.append(
+            f"mask {name} marks {share:.1%} of the pixels as missing; white = missing: if it is meant the other way round, "
+            + ("leave out --invert-mask" if invert else "use --invert-mask")
+        )
+    if grey > 0.05 * levels.size:
+        warnings.append(f"mask {name} has {grey} pixels that are neither black nor white; those of at least {threshold:g} are missing")
+    return Mask(~missing, grey, tuple(notes), tuple(warnings))
+
+
+def _to_255(levels, name):
+    """`levels` scaled so that white is 255, by their largest value."""
+    if not np.isfinite(levels).all() or levels.min() < 0:
+        raise MaskError(f"mask {name} has levels that are negative or not finite; paint it black and white")
+    top = levels.max()
+    if top <= 1:
+        return levels * 255
+    if top <= 255:
+        return levels
+    if top <= 65535:
+        return levels / 257
+    raise MaskError(f"mask {name} has levels up to {top:g}; only 0..1, 0..255 and 0..65535 are understood: save it as 8-bit grey")
