@@ -1,0 +1,493 @@
+"""The way of one picture: read, decide what is missing, complete, restore what is known, measure, write.
+
+`prepare` finds everything that can be found before any work; `execute` does the work. `run` is both.
+"""
+
+import math
+import os
+import platform
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from . import __version__, media, methods, metrics, missing, threads
+from .errors import ConfigError, InputError, MaskError, NumericalError, OutputError
+from .media import Media
+from .media.files import write_bytes
+from .report import Report
+
+# Streams of random numbers: SeedSequence([seed, STREAM]) makes them independent, so that the holes do not depend on the method
+# nor the noise on the holes.
+HOLES, NOISE, DRAWS = 1, 2, 3
+
+UNCERTAINTY_FORMATS = (".npy", ".tif", ".tiff", ".png")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One picture to complete, and how.
+
+    Attributes
+    ----------
+    input, output : path-like
+    method : str
+        Name in `methods.REGISTRY`.
+    mask : path-like or None
+        Picture, white = missing.
+    invert_mask : bool
+    mask_threshold : float
+        On levels 0..255.
+    mask_dilate : int
+        Pixels by which the holes grow.
+    missing_ratio : float or None
+        Share to hide from a whole picture, in [0, 1).
+    missing_pattern : str
+        One of `missing.PATTERNS`.
+    add_noise : float
+        Standard deviation of noise added to the input; a fraction of the full range for integers, data units for floats.
+    reference : path-like or None
+        Picture that holds the truth.
+    parameters : mapping of str to object
+        For the method; strings are converted.
+    noise_std : float, "auto" or None
+        Noise of the known entries, in the units of `add_noise`. None or 0: they come back bit for bit; else they are estimated.
+    seed : int
+        Not negative.
+    threads : int or None
+        None = all cores.
+    report, uncertainty, panel, incomplete : path-like or None
+        Further files to write.
+    overwrite : bool
+    command : tuple of str
+        For the report.
+    """
+
+    input: os.PathLike | str
+    output: os.PathLike | str
+    method: str
+    mask: os.PathLike | str | None = None
+    invert_mask: bool = False
+    mask_threshold: float = 128
+    mask_dilate: int = 0
+    missing_ratio: float | None = None
+    missing_pattern: str = "entries"
+    add_noise: float = 0.0
+    reference: os.PathLike | str | None = None
+    parameters: Mapping = field(default_factory=dict)
+    noise_std: float | str | None = None
+    seed: int = 0
+    threads: int | None = None
+    report: os.PathLike | str | None = None
+    uncertainty: os.PathLike | str | None = None
+    panel: os.PathLike | str | None = None
+    incomplete: os.PathLike | str | None = None
+    overwrite: bool = False
+    command: tuple = ()
+
+    @property
+    def outputs(self):
+        """Name in the report to path, for every file that is to be written."""
+        named = {"image": self.output, "incomplete": self.incomplete, "uncertainty": self.uncertainty, "panel": self.panel,
+                 "report": self.report}
+        return {key: Path(path) for key, path in named.items() if path is not None}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A job that has passed every check, with its data read.
+
+    Attributes
+    ----------
+    job : Job
+    media : Media
+        The input as read.
+    values : ndarray of float64, (H, W) or (H, W, C)
+        Colours with the added noise, in 0..1 for integer pictures.
+    observed : ndarray of bool, the same shape
+        True = observed.
+    truth : ndarray or None
+        Colours of the reference, or of the input where holes or noise are simulated; dtype of the input.
+    method : methods.Method
+    module : module
+    config : dataclass of the method
+    missing : dict
+        As in the report.
+    notes, warnings : tuple of str
+    seconds : float
+        Spent so far.
+    """
+
+    job: Job
+    media: Media
+    values: np.ndarray
+    observed: np.ndarray
+    truth: np.ndarray | None
+    method: methods.Method
+    module: ModuleType
+    config: object
+    missing: dict
+    notes: tuple
+    warnings: tuple
+    seconds: float
+
+    @property
+    def estimates_known(self):
+        """Whether the known entries are estimated too, because they are noisy, rather than restored."""
+        return getattr(self.config, "noise_std", 0.0) != 0
+
+    @property
+    def scale(self):
+        """Factor from the method's units to those of the file."""
+        return self.media.full_range or 1.0
+
+
+def stream(seed, purpose):
+    """Generator of the stream `purpose` (`HOLES`, `NOISE` or `DRAWS`) of `seed`."""
+    return np.random.default_rng(np.random.SeedSequence([seed, purpose]))
+
+
+def run(job, monitor=methods.silent):
+    """Complete one picture.
+
+    Parameters
+    ----------
+    job : Job
+    monitor : callable
+        Called as ``monitor(done, total, label)`` while the method works.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    TdcError
+        See `prepare` and `execute`.
+    """
+    return execute(prepare(job), monitor)
+
+
+def prepare(job):
+    """Check everything that can be checked before any work, and read the input.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ConfigError
+        Options that contradict each other or that the method does not have.
+    InputError, MaskError
+        Files that cannot be read or that do not fit each other.
+    OutputError
+        Results that could not be written.
+    """
+    start = time.perf_counter()
+    method = methods.get(job.method)
+    _check_options(job, method)
+    _check_outputs(job)
+    source = media.read(job.input)
+    _check_formats(job, source)
+    observed, described, notes, warnings = _decide_missing(job, source)
+    module, config = _configure(job, method, source)
+    order = source.colour.ndim
+    if not method.orders[0] <= order <= method.orders[1]:
+        raise ConfigError(f"method {method.name} takes tensors of order {method.orders[0]} to {method.orders[1]}, not {order}")
+    truth, more = _truth(job, source)
+    values = _values(job, source)
+    if str(job.output).lower().endswith((".jpg", ".jpeg")):
+        warnings.append("JPEG compresses with loss: known pixels change a little in the file; write to .png to keep them bit for bit")
+    return Plan(job, source, values, observed, truth, method, module, config, described, tuple(notes), tuple(warnings + more),
+                time.perf_counter() - start)
+
+
+def _check_options(job, method):
+    if job.mask is not None and job.missing_ratio is not None:
+        raise ConfigError("--mask and --missing-ratio exclude each other: holes are either given or simulated")
+    if job.mask is None and (job.invert_mask or job.mask_dilate):
+        raise ConfigError("--invert-mask and --mask-dilate need a --mask")
+    if job.missing_ratio is not None and not 0 <= job.missing_ratio < 1:
+        raise ConfigError(f"--missing-ratio {job.missing_ratio:g} is not in [0, 1): 0.9 hides 90 percent")
+    if not (math.isfinite(job.add_noise) and job.add_noise >= 0):
+        raise ConfigError(f"--add-noise {job.add_noise:g} is negative or not finite; give a standard deviation, such as 0.1")
+    if not isinstance(job.noise_std, str) and job.noise_std is not None and not (math.isfinite(job.noise_std) and job.noise_std >= 0):
+        raise ConfigError(f"--noise-std {job.noise_std:g} is negative or not finite; give a standard deviation, such as 0.1, or auto")
+    if job.seed < 0:
+        raise ConfigError(f"--seed {job.seed} is negative; give 0 or more")
+    if job.threads is not None and job.threads < 1:
+        raise ConfigError(f"--threads {job.threads} is less than 1")
+    if job.uncertainty is not None and not method.uncertainty:
+        able = ", ".join(m.name for m in methods.REGISTRY.values() if m.uncertainty)
+        raise ConfigError(f"method {method.name} gives no uncertainty; leave out --uncertainty or use one of: {able}")
+
+
+def _check_outputs(job):
+    """Refuse to clobber, to write nowhere, and to write two things into one file; nothing has been read yet."""
+    sources = {"input": job.input, "mask": job.mask, "reference": job.reference}
+    seen = {}
+    for name, path in job.outputs.items():
+        real = os.path.realpath(path)
+        for role, source in sources.items():
+            # The reference may well be the input itself, but no result may replace something that is read.
+            if source is not None and (real == os.path.realpath(source) or (path.exists() and _same_file(path, source))):
+                raise OutputError(f"{path}: is the {role} itself; name another file")
+        if real in seen:
+            raise OutputError(f"{path}: named twice, as {seen[real]} and as {name}; give each result a file of its own")
+        seen[real] = name
+        if path.is_dir():
+            raise OutputError(f"{path}: is a folder; name a file in it")
+        if not path.parent.is_dir():
+            raise OutputError(f"{path}: folder {path.parent} does not exist; create it first")
+        if path.is_file() and not job.overwrite:
+            raise OutputError(f"{path}: exists already; give --overwrite to replace it")
+        if not os.access(path.parent, os.W_OK):
+            raise OutputError(f"{path}: folder {path.parent} is not writable")
+    if job.uncertainty is not None and Path(job.uncertainty).suffix.lower() not in UNCERTAINTY_FORMATS:
+        raise OutputError(f"{job.uncertainty}: uncertainty is written to {', '.join(UNCERTAINTY_FORMATS)}")
+    if job.panel is not None and Path(job.panel).suffix.lower() != ".png":
+        raise OutputError(f"{job.panel}: a panel is written to .png")
+
+
+def _same_file(one, other):
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def _check_formats(job, source):
+    media.check_writable(source, job.output)
+    if job.incomplete is not None:
+        media.check_writable(source, job.incomplete)
+
+
+def _decide_missing(job, source):
+    """Observed entries of the input, their description for the report, notes and warnings."""
+    colour = source.colour
+    observed = np.ones(colour.shape, dtype=bool)
+    notes, warnings = [], []
+    described = {"source": "simulated", "pattern": None, "mask": None, "grey_levels": 0}
+    nan = np.isnan(colour) if source.full_range is None else ~observed
+    if np.isinf(colour).any():
+        raise InputError(f"{source.path}: {np.isinf(colour).sum()} values are infinite; NaN marks missing entries, infinity is refused")
+    if job.mask is not None:
+        from .media.image import read_mask
+
+        read = missing.from_image(
+            *read_mask(job.mask), colour.shape[:2], name=str(job.mask), picture=source.path, threshold=job.mask_threshold,
+            invert=job.invert_mask, dilate=job.mask_dilate,
+        )
+        observed = np.broadcast_to(read.observed.reshape(read.observed.shape + (1,) * (colour.ndim - 2)), colour.shape).copy()
+        notes, warnings = list(read.notes), list(read.warnings)
+        described |= {"source": "mask", "mask": str(job.mask), "grey_levels": read.grey_levels}
+    elif job.missing_ratio is not None:
+        observed = missing.simulate(colour.shape, job.missing_ratio, job.missing_pattern, stream(job.seed, HOLES))
+        described |= {"pattern": job.missing_pattern}
+    elif nan.any():
+        described |= {"source": "nan"}
+    elif not job.add_noise and not job.noise_std:
+        raise ConfigError(
+            f"{source.path}: nothing says what is missing; give --mask FILE (white = missing), or --missing-ratio 0.5 to hide half of it"
+        )
+    if nan.any():
+        if described["source"] != "nan":
+            warnings.append(f"{source.path}: {np.sum(nan & observed)} further entries are NaN and count as missing")
+        observed &= ~nan
+        if not observed.any():
+            raise MaskError(f"{source.path}: every entry is missing: nothing is left to complete from")
+    absent = ~observed
+    count = int(absent.sum())
+    described |= {"count": count, "pixels": int(absent.reshape(*colour.shape[:2], -1).any(axis=2).sum()), "ratio": count / absent.size}
+    return observed, described, notes, warnings
+
+
+def _configure(job, method, source):
+    """Module of the method and its config, with what the picture itself decides filled in where the user did not."""
+    module = method.load()
+    known = {f.name for f in fields(module.Config)}
+    given = {key.replace("-", "_") for key in job.parameters}
+    if given and not known:
+        raise ConfigError(f"method {method.name} has no parameters; leave out {', '.join(sorted(given))}")
+    if job.noise_std is not None and "noise_std" in given:
+        raise ConfigError("the noise level is given twice, by --noise-std and by --param noise_std")
+    if job.noise_std and "noise_std" not in known:
+        raise ConfigError(f"method {method.name} has no noise level; leave out --noise-std, known entries then stay as they are")
+    step = 1 / source.full_range if source.full_range and not job.add_noise else None
+    filled = {"noise_std": job.noise_std or 0.0, "ordered_modes": (0, 1), "resolution": step}
+    extra = {key: value for key, value in filled.items() if key in known and key not in given}
+    return module, method.configure({**job.parameters, **extra})
+
+
+def _truth(job, source):
+    """Colours that the result is measured against, or None; and warnings."""
+    if job.reference is not None:
+        reference = media.read(job.reference)
+        if reference.colour.shape != source.colour.shape or reference.values.dtype != source.values.dtype:
+            raise InputError(
+                f"reference {job.reference} is {_size(reference)} but picture {source.path} is {_size(source)}; they must be alike"
+            )
+        truth = reference.colour
+    elif job.mask is None and (job.missing_ratio is not None or job.add_noise):
+        truth = source.colour
+    else:
+        return None, []
+    if source.full_range is None and not np.isfinite(truth).all():
+        return None, ["metrics are null: the truth has entries that are not finite"]
+    return truth, []
+
+
+def _size(picture):
+    height, width = picture.values.shape[:2]
+    return f"{width}x{height} {picture.mode} {picture.values.dtype}"
+
+
+def _values(job, source):
+    """Colours as the method gets them: float64, 0..1 for integers, with the noise that was asked for."""
+    values = source.colour / source.full_range if source.full_range else source.colour.astype(float)
+    if job.add_noise:
+        values = values + job.add_noise * stream(job.seed, NOISE).standard_normal(values.shape)
+    return values
+
+
+def execute(plan, monitor=methods.silent):
+    """Complete, measure and write.
+
+    Parameters
+    ----------
+    plan : Plan
+    monitor : callable
+        See `run`.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    TdcError
+        The method failed, gave values that are not finite, or a result could not be written.
+    """
+    job = plan.job
+    begin = time.perf_counter()
+    with threads.limited(job.threads):
+        completion, compile_seconds, complete_seconds = _complete(plan, monitor)
+    known = None if job.add_noise else plan.media.colour
+    incomplete = _stored(plan, plan.values, known)
+    colour = _stored(plan, completion.mean, None)
+    if not plan.estimates_known:
+        colour = np.where(plan.observed, incomplete, colour)
+    sd = _uncertainty(plan, completion)
+    measured, reasons = None, []
+    if plan.truth is not None:
+        data_range = plan.media.full_range or float(np.ptp(plan.truth))
+        measured, reasons = metrics.compare(plan.truth, colour, plan.observed, data_range)
+        measured |= {"low_rank": None, "oracle_floor": None, "frames": None}
+    writing = time.perf_counter()
+    _write(plan, colour, incomplete, sd)
+    end = time.perf_counter()
+    report = Report(
+        tool={"name": "tdc", "version": __version__},
+        command=list(job.command),
+        seed=job.seed,
+        input={"path": plan.media.path, "sha256": plan.media.sha256, "shape": list(plan.media.values.shape),
+               "dtype": str(plan.media.values.dtype), "mode": plan.media.mode},
+        missing=plan.missing,
+        method={"name": plan.method.name, "parameters": completion.parameters},
+        rank=completion.rank,
+        mixture=completion.mixture,
+        noise_std=completion.noise_std,
+        diagnostics=completion.diagnostics,
+        uncertainty=_describe_uncertainty(plan, completion, sd),
+        metrics=measured,
+        timing={"read": plan.seconds, "compile": compile_seconds, "complete": complete_seconds, "write": end - writing,
+                "total": plan.seconds + end - begin},
+        environment={"python": platform.python_version(), "threads": job.threads or threads.available()},
+        outputs={key: str(path) for key, path in job.outputs.items()},
+        warnings=[*plan.notes, *plan.warnings, *completion.warnings, *reasons],
+    )
+    if job.report is not None:
+        write_bytes(job.report, report.to_json().encode())
+    return report
+
+
+def _complete(plan, monitor):
+    """Completion, seconds spent compiling, seconds spent completing."""
+    if plan.observed.all() and not plan.estimates_known:
+        zero = np.zeros(plan.values.shape) if plan.method.uncertainty else None
+        return methods.Completion(mean=plan.values, interval_sd=zero, parameters=asdict(plan.config)), 0.0, 0.0
+    start = time.perf_counter()
+    if hasattr(plan.module, "warm_up"):
+        plan.module.warm_up(plan.values.ndim, plan.config)
+    warm = time.perf_counter()
+    # NaN under the mask: a method that reads what it must not see is found out at once.
+    completion = plan.module.complete(np.where(plan.observed, plan.values, np.nan), plan.observed, plan.config,
+                                      rng=stream(plan.job.seed, DRAWS), monitor=monitor)
+    done = time.perf_counter()
+    bad = np.count_nonzero(~np.isfinite(completion.mean))
+    if bad:
+        raise NumericalError(f"{plan.media.path}: method {plan.method.name} gave {bad} values that are not finite; try another method")
+    return completion, warm - start, done - warm
+
+
+def _stored(plan, values, known):
+    """`values` in the units and dtype of the file, rounded and clipped; `known` in their place where given."""
+    if known is not None:
+        return known
+    dtype = plan.media.values.dtype
+    if plan.media.full_range:
+        return np.clip(np.rint(values * plan.scale), 0, plan.scale).astype(dtype)
+    return values.astype(dtype)
+
+
+def _uncertainty(plan, completion):
+    """Standard deviation of every entry in the units of the file, float32, 0 where known exactly; None if there is none."""
+    if plan.estimates_known:
+        sd = completion.sd if completion.latent_interval_sd is None else completion.latent_interval_sd
+    else:
+        sd = completion.predictive_sd if completion.interval_sd is None else completion.interval_sd
+        sd = completion.sd if sd is None else sd
+    if sd is None:
+        return None
+    if not plan.estimates_known:
+        sd = np.where(plan.observed, 0.0, sd)
+    return (sd * plan.scale).astype(np.float32)
+
+
+def _describe_uncertainty(plan, completion, sd):
+    if sd is None:
+        return None
+    estimated = np.ones_like(plan.observed) if plan.estimates_known else ~plan.observed
+    inside = None
+    if plan.truth is not None:
+        absent = ~plan.observed
+        inside = metrics.coverage(plan.truth[absent], completion.mean[absent] * plan.scale, sd[absent])
+    return {"mean_sd": float(sd[estimated].mean(dtype=float)) if estimated.any() else 0.0, "coverage90": inside, "held_out": None}
+
+
+def _write(plan, colour, incomplete, sd):
+    """Every output but the report."""
+    job, source = plan.job, plan.media
+    hole = 0 if source.full_range else np.nan
+    holed = np.where(plan.observed, incomplete, hole).astype(source.values.dtype)
+    media.write(source.with_colour(colour), job.output)
+    if job.incomplete is not None:
+        media.write(source.with_colour(holed), job.incomplete)
+    units = f"of {source.full_range}" if source.full_range else "in data units"
+    if job.uncertainty is not None:
+        if Path(job.uncertainty).suffix.lower() == ".png":
+            from .panel import draw_uncertainty
+
+            write_bytes(job.uncertainty, draw_uncertainty(sd, units))
+        else:
+            from .media.array import write_array
+
+            write_array(sd, job.uncertainty)
+    if job.panel is not None:
+        from .panel import draw_panel
+
+        write_bytes(job.panel, draw_panel(holed, colour, sd, plan.truth, source.full_range, units))

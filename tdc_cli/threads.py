@@ -1,0 +1,38 @@
+"""How many threads the numerical libraries may use."""
+
+import contextlib
+import os
+import sys
+
+
+def available():
+    """Number of processor cores that this process may use, at least 1."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def limited(count):
+    """Within the block, BLAS and OpenMP (and numba's kernels, where they are loaded) use at most `count` threads.
+
+    Parameters
+    ----------
+    count : int or None
+        None leaves everything as it is.
+    """
+    if count is None:
+        yield
+        return
+    from threadpoolctl import threadpool_limits
+
+    numba = sys.modules.get("numba")  # never imported here: a method without kernels should not wait for it
+    before = numba.get_num_threads() if numba else None
+    with threadpool_limits(count):
+        if numba:
+            numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
+        try:
+            yield
+        finally:
+            if numba:
+                numba.set_num_threads(before)
