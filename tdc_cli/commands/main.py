@@ -1,0 +1,99 @@
+"""The `tdc` command: finds subcommands when they are needed, and turns every error into one line and an exit code."""
+
+import contextlib
+import importlib
+import os
+import sys
+
+import click
+
+from .. import __version__
+from ..errors import TdcError
+from . import options
+
+# Name of the subcommand -> module in this package and its command. To add one: write the module, add a line.
+COMMANDS = {
+    "complete-image": ("complete_image", "complete_image"),
+    "methods": ("methods_list", "methods_list"),
+    "info": ("info", "info"),
+    "report-schema": ("report_schema", "report_schema"),
+}
+
+EXIT_CODES = """\b
+Exit codes:
+  0    done
+  1    an input failed while it was worked on
+  2    wrong options or files, found before any work
+  130  interrupted
+  141  the reader of the output has gone"""
+
+
+class _ClosedPipe(Exception):
+    """Standard output was closed by its reader; not an OSError, which click would catch."""
+
+
+class Group(click.Group):
+    """Group that imports a subcommand only when it is asked for, and that reports errors as the whole program does."""
+
+    def list_commands(self, ctx):
+        return list(COMMANDS)
+
+    def get_command(self, ctx, cmd_name):
+        if cmd_name not in COMMANDS:
+            return None
+        module, name = COMMANDS[cmd_name]
+        return getattr(importlib.import_module(f".{module}", __package__), name)
+
+    def invoke(self, ctx):
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError as error:
+            raise _ClosedPipe from error
+        return result
+
+    def main(self, args=None, prog_name=None, standalone_mode=True, **extra):
+        """Run, print errors as ``tdc: ...`` on standard error, and exit with the code that `EXIT_CODES` names."""
+        args = list(sys.argv[1:] if args is None else args)
+        if not standalone_mode:
+            return super().main(args, prog_name, standalone_mode=False, obj={"command": args}, **extra)
+        sys.exit(self._run(args, prog_name, extra))
+
+    def _run(self, args, prog_name, extra):
+        try:
+            return super().main(args, prog_name, standalone_mode=False, obj={"command": args}, **extra) or 0
+        except options.Failed as failed:
+            return _complain(failed.error, 1)
+        except (click.ClickException, TdcError) as error:
+            return _complain(error, 2)
+        except (click.Abort, KeyboardInterrupt):
+            return _complain("interrupted", 130)
+        except _ClosedPipe:
+            # Whatever is still in the buffer has no reader; without this the interpreter complains when it exits.
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 141
+
+
+def _complain(error, code):
+    if isinstance(error, click.UsageError):
+        where = error.ctx.command_path if error.ctx else "tdc"
+        text = f"{error.format_message().rstrip('.')}; see '{where} --help'"
+    elif isinstance(error, click.ClickException):
+        text = error.format_message()
+    else:
+        text = str(error)
+    click.echo(f"tdc: {' '.join(text.split())}", err=True)
+    return code
+
+
+@click.group(cls=Group, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "TDC"})
+@click.version_option(__version__, prog_name="tdc")
+@options.config(lambda ctx: {name: ctx.command.get_command(ctx, name) for name in COMMANDS})
+def main():
+    """Fill in the missing parts of pictures, and say how sure the result is.
+
+    Every option can also be given by an environment variable (TDC_COMPLETE_IMAGE_SEED=1) or in a file
+    (tdc --config tdc.toml ..., with a table [complete-image]). A flag comes before the environment, the environment before the
+    file, the file before the default.
+    """

@@ -1,0 +1,36 @@
+"""`tdc methods`."""
+
+import click
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def methods_list(name, as_json):
+    """List the completion methods, or the parameters of the method NAME with their defaults."""
+    from .. import methods
+
+    if name is None:
+        rows = list(methods.REGISTRY.values())
+        if as_json:
+            _print([{"name": m.name, "summary": m.summary, "uncertainty": m.uncertainty, "orders": list(m.orders)} for m in rows])
+            return
+        width = max(len(m.name) for m in rows)
+        for method in rows:
+            click.echo(f"{method.name:{width}}  {method.summary}{' (with uncertainty)' if method.uncertainty else ''}")
+        return
+    method = methods.get(name)
+    defaults = method.defaults()
+    if as_json:
+        _print({"name": method.name, "summary": method.summary, "uncertainty": method.uncertainty, "orders": list(method.orders),
+                "parameters": defaults})
+        return
+    click.echo(f"{method.name}: {method.summary}")
+    for key, value in defaults.items():
+        click.echo(f"  {key}={value}")
+
+
+def _print(values):
+    import json
+
+    click.echo(json.dumps(values, indent=2, ensure_ascii=False))

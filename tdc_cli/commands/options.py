@@ -1,0 +1,192 @@
+"""Options that several subcommands share, each with the check of its value, and how commands tell failures apart."""
+
+import contextlib
+import tomllib
+from pathlib import Path
+
+import click
+
+from ..errors import ConfigError, TdcError
+
+# The names that `tdc_cli.missing.PATTERNS` and the methods know; written here too because importing those takes NumPy along.
+PATTERNS = ("entries", "pixels", "rows", "columns", "blocks", "text", "scratches")
+RESIDUALS = ("auto", "mixture", "none")
+
+
+class Failed(Exception):
+    """An error that came up while working; `error` says what happened."""
+
+    def __init__(self, error):
+        super().__init__(str(error))
+        self.error = error
+
+
+@contextlib.contextmanager
+def working(verbose=False):
+    """Within the block every error is a failure of the work (exit code 1), no longer a mistake in the options (2).
+
+    Parameters
+    ----------
+    verbose : bool
+        Let unexpected errors through with their traceback instead of putting them into one line.
+    """
+    try:
+        yield
+    except TdcError as error:
+        raise Failed(error) from error
+    except MemoryError as error:
+        raise Failed("not enough memory; try a smaller picture, fewer chains, or a lower rank") from error
+    except (OSError, ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:
+        if verbose or isinstance(error, BrokenPipeError):
+            raise
+        raise Failed(f"unexpected {type(error).__name__}: {error}; run again with -v for the traceback") from error
+
+
+class Number(click.ParamType):
+    """A float, or the word ``auto``."""
+
+    name = "float|auto"
+
+    def convert(self, value, param, ctx):
+        if value == "auto" or isinstance(value, float):
+            return value
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number nor 'auto'", param, ctx)
+
+
+def _pairs(ctx, param, value):
+    """KEY=VALUE options as a dict; a key given twice is an error."""
+    pairs = {}
+    for text in value:
+        key, equals, content = text.partition("=")
+        key = key.strip().replace("-", "_")
+        if not equals or not key:
+            raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE", ctx, param)
+        if key in pairs:
+            raise click.BadParameter(f"{key} is given twice", ctx, param)
+        pairs[key] = content
+    return pairs
+
+
+def config(commands):
+    """Option ``--config FILE.toml`` that gives defaults from a table per command.
+
+    Parameters
+    ----------
+    commands : callable
+        ``commands(ctx)`` returns name to click command for every command that may have a table.
+    """
+
+    def load(ctx, param, value):
+        if value is None:
+            return None
+        tables = _tables(value, commands(ctx))
+        # A subcommand has its own table only; the group hands the others on.
+        ctx.default_map = {**(ctx.default_map or {}), **(tables if isinstance(ctx.command, click.Group) else tables.get(ctx.info_name, {}))}
+        return value
+
+    return click.option("--config", type=click.Path(exists=True, dir_okay=False), callback=load, is_eager=True, expose_value=False,
+                        metavar="FILE.toml", help="Defaults from a file, a table per command, keys named like the options.")
+
+
+def _tables(path, commands):
+    """Content of a configuration file with keys as click names them; ConfigError for what no command knows."""
+    try:
+        tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise ConfigError(f"{path}: not a readable TOML file ({error})") from error
+    made = {}
+    for name, table in tables.items():
+        if name not in commands or not isinstance(table, dict):
+            raise ConfigError(f"{path}: no command '{name}'; write one table a command: {', '.join(f'[{c}]' for c in commands)}")
+        known = {}
+        for parameter in commands[name].params:
+            if isinstance(parameter, click.Option) and parameter.expose_value:
+                known |= {opt.lstrip("-").replace("-", "_"): parameter for opt in parameter.opts if opt.startswith("--")}
+        made[name] = {}
+        for key, value in table.items():
+            parameter = known.get(key.replace("-", "_"))
+            if parameter is None:
+                raise ConfigError(f"{path}: [{name}] has no key '{key}'; its keys are the long options: {', '.join(sorted(known))}")
+            if isinstance(value, dict):
+                value = [f"{k}={v}" for k, v in value.items()]
+            made[name][parameter.name] = value
+    return made
+
+
+def stack(*decorators):
+    """One decorator from several, the first one's option shown first in the help."""
+
+    def decorate(command):
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return decorate
+
+
+_path = click.Path(path_type=Path)
+_share = click.FloatRange(0, 1, max_open=True)
+_positive = click.IntRange(1)
+
+what_is_missing = stack(
+    click.option("--mask", type=_path, metavar="FILE", help="Picture that marks the missing pixels: white = missing."),
+    click.option("--invert-mask", is_flag=True, help="Black = missing instead."),
+    click.option("--mask-threshold", type=click.FloatRange(0, 255, min_open=True), default=128, show_default=True,
+                 help="A mask pixel of at least this level, of 255, is missing."),
+    click.option("--mask-dilate", type=click.IntRange(0), default=0, show_default=True, metavar="N",
+                 help="Grow the holes by N pixels in every direction."),
+    click.option("--missing-ratio", type=_share, metavar="SHARE",
+                 help="Hide this share of a whole picture, which then is the truth for the metrics."),
+    click.option("--missing-pattern", type=click.Choice(PATTERNS), help="What --missing-ratio hides; 'entries' takes every channel by "
+                 "itself.  [default: entries]"),
+    click.option("--add-noise", type=click.FloatRange(0), default=0.0, metavar="SD",
+                 help="Add Gaussian noise first; a fraction of the full range (0.1 = 25.5 of 255), data units for floats."),
+    click.option("--reference", type=_path, metavar="FILE", help="The true picture, for metrics where a mask is real."),
+)
+
+METHOD_OPTIONS = ("spatial", "residual", "rank", "components", "burn_in", "samples", "chains")
+
+how_to_complete = stack(
+    click.option("--spatial/--no-spatial", default=None, help="Whether neighbouring rows and columns are alike.  [default: the method's own]"),
+    click.option("--residual", type=click.Choice(RESIDUALS), help="Model of what is not low-rank.  [default: the method's own]"),
+    click.option("--rank", type=_positive, help="Largest rank to start from."),
+    click.option("--components", type=_positive, help="Largest number of Gaussians in the mixture."),
+    click.option("--burn-in", type=click.IntRange(0), help="Sweeps thrown away at the start of every chain."),
+    click.option("--samples", type=_positive, help="Sweeps kept of every chain."),
+    click.option("--chains", type=_positive, help="Independent chains."),
+    click.option("--noise-std", type=Number(), help="Noise of the known entries, as for --add-noise, or 'auto' to learn it. 0: known "
+                 "entries come back bit for bit; else they are estimated too.  [default: 0]"),
+    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same bytes."),
+    click.option("--param", "parameters", multiple=True, callback=_pairs, metavar="KEY=VALUE",
+                 help="Any other parameter of the method (see 'tdc methods NAME'); may be repeated."),
+    click.option("--threads", type=_positive, help="Threads to use.  [default: all cores]"),
+)
+
+how_to_run = stack(
+    click.option("--overwrite", is_flag=True, help="Replace outputs that exist; otherwise they are refused before any work."),
+    click.option("--dry-run", is_flag=True, help="Check everything, say what would be done, write nothing."),
+    click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, and nothing else, on standard output."),
+    click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
+    click.option("-v", "--verbose", is_flag=True, help="Print the parameters in force, and tracebacks of unexpected errors."),
+    click.option("--progress/--no-progress", default=None,
+                 help="Show progress: a bar on a terminal, else a plain line now and then.  [default: shown, unless -q]"),
+)
+
+
+def method_parameters(chosen, parameters):
+    """Parameters for a method: the options of `METHOD_OPTIONS` that were given, and those of ``--param``.
+
+    Raises
+    ------
+    ConfigError
+        The same parameter by both ways.
+    """
+    given = {key: value for key, value in chosen.items() if key in METHOD_OPTIONS and value is not None}
+    twice = given.keys() & parameters.keys()
+    if twice:
+        name = min(twice)
+        raise ConfigError(f"{name} is given twice, by --{name.replace('_', '-')} and by --param {name}; leave one out")
+    return given | parameters
