@@ -107,8 +107,11 @@ def compare(truth, estimate, observed, data_range):
     missing = ~observed
     metrics = {
         "all": _three(truth, estimate, data_range),
-        "missing": {"rre": rre(truth[missing], estimate[missing]), "psnr": psnr(truth[missing], estimate[missing], data_range),
-                    "ssim": None},
+        "missing": {
+            "rre": rre(truth[missing], estimate[missing]),
+            "psnr": psnr(truth[missing], estimate[missing], data_range),
+            "ssim": None,
+        },
         "incomplete": _three(truth, holes, data_range),
     }
     reasons = []

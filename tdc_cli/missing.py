@@ -246,8 +246,11 @@ def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=Fals
         missing = binary_dilation(missing, structure=np.ones((3, 3), dtype=bool), iterations=dilate)
     share = missing.mean()
     if share == 1:
-        hint = "white = missing, so it must leave some pixels black; try it without --invert-mask" if invert else (
-            "white = missing, so leave some pixels black, or try --invert-mask")
+        hint = (
+            "white = missing, so it must leave some pixels black; try it without --invert-mask"
+            if invert
+            else ("white = missing, so leave some pixels black, or try --invert-mask")
+        )
         raise MaskError(f"mask {name} marks every pixel of {picture} as missing: nothing is left to complete from; {hint}")
     if not share:
         notes.append(f"mask {name} marks nothing as missing: the output equals the input")
@@ -257,7 +260,9 @@ def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=Fals
             + ("leave out --invert-mask" if invert else "use --invert-mask")
         )
     if grey > 0.05 * levels.size:
-        warnings.append(f"mask {name} has {grey} pixels that are neither black nor white; those of at least {threshold:g} are missing")
+        warnings.append(
+            f"mask {name} has {grey} pixels that are neither black nor white; those of at least {threshold:g} are missing"
+        )
     return Mask(~missing, grey, tuple(notes), tuple(warnings))
 
 

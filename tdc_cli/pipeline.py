@@ -91,8 +91,13 @@ class Job:
     @property
     def outputs(self):
         """Name in the report to path, for every file that is to be written."""
-        named = {"image": self.output, "incomplete": self.incomplete, "uncertainty": self.uncertainty, "panel": self.panel,
-                 "report": self.report}
+        named = {
+            "image": self.output,
+            "incomplete": self.incomplete,
+            "uncertainty": self.uncertainty,
+            "panel": self.panel,
+            "report": self.report,
+        }
         return {key: Path(path) for key, path in named.items() if path is not None}
 
 
@@ -201,9 +206,23 @@ def prepare(job):
     truth, more = _truth(job, source)
     values = _values(job, source)
     if str(job.output).lower().endswith((".jpg", ".jpeg")):
-        warnings.append("JPEG compresses with loss: known pixels change a little in the file; write to .png to keep them bit for bit")
-    return Plan(job, source, values, observed, truth, method, module, config, described, tuple(notes), tuple(warnings + more),
-                time.perf_counter() - start)
+        warnings.append(
+            "JPEG compresses with loss: known pixels change a little in the file; write to .png to keep them bit for bit"
+        )
+    return Plan(
+        job,
+        source,
+        values,
+        observed,
+        truth,
+        method,
+        module,
+        config,
+        described,
+        tuple(notes),
+        tuple(warnings + more),
+        time.perf_counter() - start,
+    )
 
 
 def _check_options(job, method):
@@ -215,8 +234,14 @@ def _check_options(job, method):
         raise ConfigError(f"--missing-ratio {job.missing_ratio:g} is not in [0, 1): 0.9 hides 90 percent")
     if not (math.isfinite(job.add_noise) and job.add_noise >= 0):
         raise ConfigError(f"--add-noise {job.add_noise:g} is negative or not finite; give a standard deviation, such as 0.1")
-    if not isinstance(job.noise_std, str) and job.noise_std is not None and not (math.isfinite(job.noise_std) and job.noise_std >= 0):
-        raise ConfigError(f"--noise-std {job.noise_std:g} is negative or not finite; give a standard deviation, such as 0.1, or auto")
+    if (
+        not isinstance(job.noise_std, str)
+        and job.noise_std is not None
+        and not (math.isfinite(job.noise_std) and job.noise_std >= 0)
+    ):
+        raise ConfigError(
+            f"--noise-std {job.noise_std:g} is negative or not finite; give a standard deviation, such as 0.1, or auto"
+        )
     if job.seed < 0:
         raise ConfigError(f"--seed {job.seed} is negative; give 0 or more")
     if job.threads is not None and job.threads < 1:
@@ -274,13 +299,20 @@ def _decide_missing(job, source):
     described = {"source": "simulated", "pattern": None, "mask": None, "grey_levels": 0}
     nan = np.isnan(colour) if source.full_range is None else ~observed
     if np.isinf(colour).any():
-        raise InputError(f"{source.path}: {np.isinf(colour).sum()} values are infinite; NaN marks missing entries, infinity is refused")
+        raise InputError(
+            f"{source.path}: {np.isinf(colour).sum()} values are infinite; NaN marks missing entries, infinity is refused"
+        )
     if job.mask is not None:
         from .media.image import read_mask
 
         read = missing.from_image(
-            *read_mask(job.mask), colour.shape[:2], name=str(job.mask), picture=source.path, threshold=job.mask_threshold,
-            invert=job.invert_mask, dilate=job.mask_dilate,
+            *read_mask(job.mask),
+            colour.shape[:2],
+            name=str(job.mask),
+            picture=source.path,
+            threshold=job.mask_threshold,
+            invert=job.invert_mask,
+            dilate=job.mask_dilate,
         )
         observed = np.broadcast_to(read.observed.reshape(read.observed.shape + (1,) * (colour.ndim - 2)), colour.shape).copy()
         notes, warnings = list(read.notes), list(read.warnings)
@@ -292,7 +324,8 @@ def _decide_missing(job, source):
         described |= {"source": "nan"}
     elif not job.add_noise and not job.noise_std:
         raise ConfigError(
-            f"{source.path}: nothing says what is missing; give --mask FILE (white = missing), or --missing-ratio 0.5 to hide half of it"
+            f"{source.path}: nothing says what is missing; give --mask FILE (white = missing), "
+            "or --missing-ratio 0.5 to hide half of a whole picture"
         )
     if nan.any():
         if described["source"] != "nan":
@@ -302,7 +335,11 @@ def _decide_missing(job, source):
             raise MaskError(f"{source.path}: every entry is missing: nothing is left to complete from")
     absent = ~observed
     count = int(absent.sum())
-    described |= {"count": count, "pixels": int(absent.reshape(*colour.shape[:2], -1).any(axis=2).sum()), "ratio": count / absent.size}
+    described |= {
+        "count": count,
+        "pixels": int(absent.reshape(*colour.shape[:2], -1).any(axis=2).sum()),
+        "ratio": count / absent.size,
+    }
     return observed, described, notes, warnings
 
 
@@ -329,7 +366,8 @@ def _truth(job, source):
         reference = media.read(job.reference)
         if reference.colour.shape != source.colour.shape or reference.values.dtype != source.values.dtype:
             raise InputError(
-                f"reference {job.reference} is {_size(reference)} but picture {source.path} is {_size(source)}; they must be alike"
+                f"reference {job.reference} is {_size(reference)} but picture {source.path} is {_size(source)}; "
+                "they must be alike"
             )
         truth = reference.colour
     elif job.mask is None and (job.missing_ratio is not None or job.add_noise):
@@ -394,8 +432,13 @@ def execute(plan, monitor=methods.silent):
         tool={"name": "tdc", "version": __version__},
         command=list(job.command),
         seed=job.seed,
-        input={"path": plan.media.path, "sha256": plan.media.sha256, "shape": list(plan.media.values.shape),
-               "dtype": str(plan.media.values.dtype), "mode": plan.media.mode},
+        input={
+            "path": plan.media.path,
+            "sha256": plan.media.sha256,
+            "shape": list(plan.media.values.shape),
+            "dtype": str(plan.media.values.dtype),
+            "mode": plan.media.mode,
+        },
         missing=plan.missing,
         method={"name": plan.method.name, "parameters": completion.parameters},
         rank=completion.rank,
@@ -404,8 +447,13 @@ def execute(plan, monitor=methods.silent):
         diagnostics=completion.diagnostics,
         uncertainty=_describe_uncertainty(plan, completion, sd),
         metrics=measured,
-        timing={"read": plan.seconds, "compile": compile_seconds, "complete": complete_seconds, "write": end - writing,
-                "total": plan.seconds + end - begin},
+        timing={
+            "read": plan.seconds,
+            "compile": compile_seconds,
+            "complete": complete_seconds,
+            "write": end - writing,
+            "total": plan.seconds + end - begin,
+        },
         environment={"python": platform.python_version(), "threads": job.threads or threads.available()},
         outputs={key: str(path) for key, path in job.outputs.items()},
         warnings=[*plan.notes, *plan.warnings, *completion.warnings, *reasons],
@@ -425,12 +473,19 @@ def _complete(plan, monitor):
         plan.module.warm_up(plan.values.ndim, plan.config)
     warm = time.perf_counter()
     # NaN under the mask: a method that reads what it must not see is found out at once.
-    completion = plan.module.complete(np.where(plan.observed, plan.values, np.nan), plan.observed, plan.config,
-                                      rng=stream(plan.job.seed, DRAWS), monitor=monitor)
+    completion = plan.module.complete(
+        np.where(plan.observed, plan.values, np.nan),
+        plan.observed,
+        plan.config,
+        rng=stream(plan.job.seed, DRAWS),
+        monitor=monitor,
+    )
     done = time.perf_counter()
     bad = np.count_nonzero(~np.isfinite(completion.mean))
     if bad:
-        raise NumericalError(f"{plan.media.path}: method {plan.method.name} gave {bad} values that are not finite; try another method")
+        raise NumericalError(
+            f"{plan.media.path}: method {plan.method.name} gave {bad} values that are not finite; try another method"
+        )
     return completion, warm - start, done - warm
 
 

@@ -68,7 +68,11 @@ SCHEMA = {
             ),
             "method": _object({"name": {"type": "string"}, "parameters": {"type": "object"}}),
             "rank": _object(
-                {"value": {"type": ["integer", "null"]}, "posterior": _map(_NUMBER, nullable=True), "paper_count": {"type": ["integer", "null"]}},
+                {
+                    "value": {"type": ["integer", "null"]},
+                    "posterior": _map(_NUMBER, nullable=True),
+                    "paper_count": {"type": ["integer", "null"]},
+                },
                 nullable=True,
                 description="null where the method has no rank",
             ),
@@ -102,7 +106,9 @@ SCHEMA = {
             "metrics": _object(
                 {
                     "all": _object(_MEASURES),
-                    "missing": _object(_MEASURES, description="over missing entries; ssim is always null: it needs whole windows"),
+                    "missing": _object(
+                        _MEASURES, description="over missing entries; ssim is always null: it needs whole windows"
+                    ),
                     "incomplete": _object(_MEASURES, description="of the input with holes as 0"),
                     "low_rank": {"type": ["object", "null"]},
                     "oracle_floor": _NUMBER,
@@ -185,8 +191,10 @@ class Report:
         what = "pixels" if missing["count"] == missing["pixels"] * _channels(self.input) else "entries"
         count, of = (missing["pixels"], math.prod(self.input["shape"][:2])) if what == "pixels" else (missing["count"], total)
         name = self.outputs.get("image", self.input["path"])
-        lines = [f"{name}: {count} of {of} {what} missing ({missing['ratio']:.1%}), {self.method['name']}, "
-                 f"{self.timing['complete']:.1f} s"]
+        lines = [
+            f"{name}: {count} of {of} {what} missing ({missing['ratio']:.1%}), {self.method['name']}, "
+            f"{self.timing['complete']:.1f} s"
+        ]
         found = []
         if self.rank and self.rank["value"] is not None:
             found.append(f"rank {self.rank['value']}")
@@ -200,9 +208,15 @@ class Report:
             lines.append("  " + ", ".join(found))
         if self.metrics:
             for label, key in (("all entries", "all"), ("missing entries", "missing"), ("before, holes as 0", "incomplete")):
-                shown = [f"{title} {self.metrics[key][name]:{style}}{unit}" for title, name, style, unit in
-                         (("PSNR", "psnr", ".2f", " dB"), ("SSIM", "ssim", ".4f", ""), ("RRE", "rre", ".4f", ""))
-                         if self.metrics[key][name] is not None]
+                shown = [
+                    f"{title} {self.metrics[key][name]:{style}}{unit}"
+                    for title, name, style, unit in (
+                        ("PSNR", "psnr", ".2f", " dB"),
+                        ("SSIM", "ssim", ".4f", ""),
+                        ("RRE", "rre", ".4f", ""),
+                    )
+                    if self.metrics[key][name] is not None
+                ]
                 if shown:
                     lines.append(f"  {label}: {', '.join(shown)}")
         for key, path in self.outputs.items():

@@ -27,12 +27,27 @@ def _file(name, help_text):
 @options.how_to_run
 @options.config(lambda ctx: {ctx.info_name: ctx.command})
 @click.pass_context
-def complete_image(ctx, input, output, method, parameters, missing_pattern, report, save_incomplete, as_json, dry_run, quiet, verbose,
-                   progress, overwrite, **chosen):
+def complete_image(
+    ctx,
+    input,
+    output,
+    method,
+    parameters,
+    missing_pattern,
+    report,
+    save_incomplete,
+    as_json,
+    dry_run,
+    quiet,
+    verbose,
+    progress,
+    overwrite,
+    **chosen,
+):
     """Fill in the missing pixels of the picture INPUT: 8-bit PNG, JPEG or TIFF, grey or RGB, or a .npy array of floats.
 
-    What is missing is said by a mask, white = missing, by NaN in an array, or simulated with --missing-ratio. Known pixels come back bit
-    for bit unless a noise level is given.
+    What is missing is said by a mask, white = missing, by NaN in an array, or simulated with --missing-ratio. Known pixels
+    come back bit for bit unless a noise level is given.
     """
     if missing_pattern and chosen["missing_ratio"] is None:
         raise click.UsageError("--missing-pattern needs a --missing-ratio", ctx)
@@ -60,7 +75,7 @@ def complete_image(ctx, input, output, method, parameters, missing_pattern, repo
     with options.working(verbose), shown(progress if progress is not None else not quiet) as monitor:
         done = pipeline.execute(plan, monitor)
     if not quiet:
-        for text in done.warnings[len(plan.notes) + len(plan.warnings):]:
+        for text in done.warnings[len(plan.notes) + len(plan.warnings) :]:
             click.echo(f"tdc: warning: {text}", err=True)
     if as_json:
         click.echo(done.to_json(), nl=False)
@@ -96,7 +111,9 @@ def _describe(plan, as_json):
         click.echo(json.dumps(planned, indent=2, ensure_ascii=False))
         return
     source = {"mask": f"by mask {job.mask}", "nan": "as NaN", "simulated": "simulated"}[plan.missing["source"]]
-    click.echo(f"{plan.media.path}: {plan.missing['count']} of {plan.observed.size} entries missing ({plan.missing['ratio']:.1%}) {source}, "
-               f"to be completed by {plan.method.name}")
+    click.echo(
+        f"{plan.media.path}: {plan.missing['count']} of {plan.observed.size} entries missing ({plan.missing['ratio']:.1%}) "
+        f"{source}, to be completed by {plan.method.name}"
+    )
     for key, path in planned["outputs"].items():
         click.echo(f"  {key}: {path}")

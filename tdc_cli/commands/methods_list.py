@@ -22,8 +22,15 @@ def methods_list(name, as_json):
     method = methods.get(name)
     defaults = method.defaults()
     if as_json:
-        _print({"name": method.name, "summary": method.summary, "uncertainty": method.uncertainty, "orders": list(method.orders),
-                "parameters": defaults})
+        _print(
+            {
+                "name": method.name,
+                "summary": method.summary,
+                "uncertainty": method.uncertainty,
+                "orders": list(method.orders),
+                "parameters": defaults,
+            }
+        )
         return
     click.echo(f"{method.name}: {method.summary}")
     for key, value in defaults.items():

@@ -84,11 +84,21 @@ def config(commands):
             return None
         tables = _tables(value, commands(ctx))
         # A subcommand has its own table only; the group hands the others on.
-        ctx.default_map = {**(ctx.default_map or {}), **(tables if isinstance(ctx.command, click.Group) else tables.get(ctx.info_name, {}))}
+        ctx.default_map = {
+            **(ctx.default_map or {}),
+            **(tables if isinstance(ctx.command, click.Group) else tables.get(ctx.info_name, {})),
+        }
         return value
 
-    return click.option("--config", type=click.Path(exists=True, dir_okay=False), callback=load, is_eager=True, expose_value=False,
-                        metavar="FILE.toml", help="Defaults from a file, a table per command, keys named like the options.")
+    return click.option(
+        "--config",
+        type=click.Path(exists=True, dir_okay=False),
+        callback=load,
+        is_eager=True,
+        expose_value=False,
+        metavar="FILE.toml",
+        help="Defaults from a file, a table per command, keys named like the options.",
+    )
 
 
 def _tables(path, commands):
@@ -109,7 +119,9 @@ def _tables(path, commands):
         for key, value in table.items():
             parameter = known.get(key.replace("-", "_"))
             if parameter is None:
-                raise ConfigError(f"{path}: [{name}] has no key '{key}'; its keys are the long options: {', '.join(sorted(known))}")
+                raise ConfigError(
+                    f"{path}: [{name}] has no key '{key}'; its keys are the long options: {', '.join(sorted(known))}"
+                )
             if isinstance(value, dict):
                 value = [f"{k}={v}" for k, v in value.items()]
             made[name][parameter.name] = value
@@ -134,34 +146,71 @@ _positive = click.IntRange(1)
 what_is_missing = stack(
     click.option("--mask", type=_path, metavar="FILE", help="Picture that marks the missing pixels: white = missing."),
     click.option("--invert-mask", is_flag=True, help="Black = missing instead."),
-    click.option("--mask-threshold", type=click.FloatRange(0, 255, min_open=True), default=128, show_default=True,
-                 help="A mask pixel of at least this level, of 255, is missing."),
-    click.option("--mask-dilate", type=click.IntRange(0), default=0, show_default=True, metavar="N",
-                 help="Grow the holes by N pixels in every direction."),
-    click.option("--missing-ratio", type=_share, metavar="SHARE",
-                 help="Hide this share of a whole picture, which then is the truth for the metrics."),
-    click.option("--missing-pattern", type=click.Choice(PATTERNS), help="What --missing-ratio hides; 'entries' takes every channel by "
-                 "itself.  [default: entries]"),
-    click.option("--add-noise", type=click.FloatRange(0), default=0.0, metavar="SD",
-                 help="Add Gaussian noise first; a fraction of the full range (0.1 = 25.5 of 255), data units for floats."),
+    click.option(
+        "--mask-threshold",
+        type=click.FloatRange(0, 255, min_open=True),
+        default=128,
+        show_default=True,
+        help="A mask pixel of at least this level, of 255, is missing.",
+    ),
+    click.option(
+        "--mask-dilate",
+        type=click.IntRange(0),
+        default=0,
+        show_default=True,
+        metavar="N",
+        help="Grow the holes by N pixels in every direction.",
+    ),
+    click.option(
+        "--missing-ratio",
+        type=_share,
+        metavar="SHARE",
+        help="Hide this share of a whole picture, which then is the truth for the metrics.",
+    ),
+    click.option(
+        "--missing-pattern",
+        type=click.Choice(PATTERNS),
+        help="What --missing-ratio hides; 'entries' takes every channel by itself.  [default: entries]",
+    ),
+    click.option(
+        "--add-noise",
+        type=click.FloatRange(0),
+        default=0.0,
+        metavar="SD",
+        help="Add Gaussian noise first; a fraction of the full range (0.1 = 25.5 of 255), data units for floats.",
+    ),
     click.option("--reference", type=_path, metavar="FILE", help="The true picture, for metrics where a mask is real."),
 )
 
 METHOD_OPTIONS = ("spatial", "residual", "rank", "components", "burn_in", "samples", "chains")
 
 how_to_complete = stack(
-    click.option("--spatial/--no-spatial", default=None, help="Whether neighbouring rows and columns are alike.  [default: the method's own]"),
+    click.option(
+        "--spatial/--no-spatial",
+        default=None,
+        help="Whether neighbouring rows and columns are alike.  [default: the method's own]",
+    ),
     click.option("--residual", type=click.Choice(RESIDUALS), help="Model of what is not low-rank.  [default: the method's own]"),
     click.option("--rank", type=_positive, help="Largest rank to start from."),
     click.option("--components", type=_positive, help="Largest number of Gaussians in the mixture."),
     click.option("--burn-in", type=click.IntRange(0), help="Sweeps thrown away at the start of every chain."),
     click.option("--samples", type=_positive, help="Sweeps kept of every chain."),
     click.option("--chains", type=_positive, help="Independent chains."),
-    click.option("--noise-std", type=Number(), help="Noise of the known entries, as for --add-noise, or 'auto' to learn it. 0: known "
-                 "entries come back bit for bit; else they are estimated too.  [default: 0]"),
+    click.option(
+        "--noise-std",
+        type=Number(),
+        help="Noise of the known entries, as for --add-noise, or 'auto' to learn it. 0: known "
+        "entries come back bit for bit; else they are estimated too.  [default: 0]",
+    ),
     click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same bytes."),
-    click.option("--param", "parameters", multiple=True, callback=_pairs, metavar="KEY=VALUE",
-                 help="Any other parameter of the method (see 'tdc methods NAME'); may be repeated."),
+    click.option(
+        "--param",
+        "parameters",
+        multiple=True,
+        callback=_pairs,
+        metavar="KEY=VALUE",
+        help="Any other parameter of the method (see 'tdc methods NAME'); may be repeated.",
+    ),
     click.option("--threads", type=_positive, help="Threads to use.  [default: all cores]"),
 )
 
@@ -171,8 +220,11 @@ how_to_run = stack(
     click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, and nothing else, on standard output."),
     click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
     click.option("-v", "--verbose", is_flag=True, help="Print the parameters in force, and tracebacks of unexpected errors."),
-    click.option("--progress/--no-progress", default=None,
-                 help="Show progress: a bar on a terminal, else a plain line now and then.  [default: shown, unless -q]"),
+    click.option(
+        "--progress/--no-progress",
+        default=None,
+        help="Show progress: a bar on a terminal, else a plain line now and then.  [default: shown, unless -q]",
+    ),
 )
 
 

@@ -81,7 +81,9 @@ def _module(path, error):
     for module in _modules():
         if suffix in module.FORMATS:
             return module
-    raise error(f"{path}: {f'extension {suffix!r} is not known' if suffix else 'no extension'}; use one of {', '.join(extensions())}")
+    raise error(
+        f"{path}: {f'extension {suffix!r} is not known' if suffix else 'no extension'}; use one of {', '.join(extensions())}"
+    )
 
 
 def read(path):

@@ -21,9 +21,13 @@ def read(path):
     if not isinstance(values, np.ndarray):
         raise InputError(f"{path}: an archive of arrays; save one array with numpy.save")
     if values.dtype not in (np.float32, np.float64):
-        raise InputError(f"{path}: array of {values.dtype}; only float32 and float64 are taken: convert with array.astype('float64')")
+        raise InputError(
+            f"{path}: array of {values.dtype}; only float32 and float64 are taken: convert with array.astype('float64')"
+        )
     if values.ndim not in (2, 3) or not values.size:
-        raise InputError(f"{path}: array of shape {values.shape}; a picture has shape (height, width) or (height, width, channels)")
+        raise InputError(
+            f"{path}: array of shape {values.shape}; a picture has shape (height, width) or (height, width, channels)"
+        )
     return Media(values, "array", str(path), sha256)
 
 
@@ -56,8 +60,9 @@ def write_array(values, path):
     elif suffix in ("tif", "tiff"):
         import tifffile
 
-        tifffile.imwrite(buffer, values, photometric="rgb" if values.ndim == 3 and values.shape[2] == 3 else "minisblack",
-                         metadata=None)
+        tifffile.imwrite(
+            buffer, values, photometric="rgb" if values.ndim == 3 and values.shape[2] == 3 else "minisblack", metadata=None
+        )
     else:
         raise OutputError(f"{path}: arrays are written to .npy, .tif or .tiff")
     write_bytes(path, buffer.getvalue())

@@ -17,6 +17,10 @@ MODES = {"PNG": ("L", "LA", "RGB", "RGBA"), "JPEG": ("L", "RGB"), "TIFF": ("L", 
 LARGEST = 100_000_000  # pixels; read before the file is decoded, so that a small file cannot fill the memory
 JPEG_QUALITY = 95
 
+_DIRECTORIES = (0x8769, 0x8825)  # camera settings, place
+_INTEROPERABILITY = 0xA005  # an offset into the old file, which means nothing in a new one
+# TIFF tags that say what the picture shows, not how it is stored: description, maker, model, software, date, artist, copyright.
+_DESCRIPTIVE = (270, 271, 272, 305, 306, 315, 33432, *_DIRECTORIES)
 _DAMAGE = (OSError, EOFError, SyntaxError, ValueError, TypeError, KeyError, IndexError, struct.error, zlib.error)
 
 
@@ -44,7 +48,9 @@ def _open(path):
             transparency = picture.info.get("transparency")
             upright = ImageOps.exif_transpose(picture)
     except Image.DecompressionBombError as error:
-        raise InputError(f"{path}: too large; pictures of up to {LARGEST // 10**6} megapixels are read; scale it down or crop it") from error
+        raise InputError(
+            f"{path}: too large; pictures of up to {LARGEST // 10**6} megapixels are read; scale it down or crop it"
+        ) from error
     except UnidentifiedImageError as error:
         raise InputError(f"{path}: not a picture, or damaged at its start; PNG, JPEG and TIFF files are read") from error
     except _DAMAGE as error:
@@ -52,10 +58,10 @@ def _open(path):
     metadata = {
         "icc_profile": picture.info.get("icc_profile"),
         "dpi": tuple(float(d) for d in picture.info["dpi"]) if "dpi" in picture.info else None,
-        "exif": _exif(upright),
+        "exif": _exif(picture, upright),
         "transparency": transparency if upright.mode in ("L", "RGB") else None,
     }
-    return upright, bits, {key: value for key, value in metadata.items() if value}, sha256
+    return upright, bits, {key: value for key, value in metadata.items() if value is not None}, sha256
 
 
 def _check_kind(picture, path):
@@ -70,9 +76,8 @@ def _check_kind(picture, path):
     if pages > 1:
         raise InputError(f"{path}: holds {pages} pages; save the one to complete as a file of its own")
     if picture.width * picture.height > LARGEST:
-        raise InputError(
-            f"{path}: {picture.width}x{picture.height} pixels; up to {LARGEST // 10**6} megapixels are read; scale it down or crop it"
-        )
+        size = f"{picture.width}x{picture.height}"
+        raise InputError(f"{path}: {size} pixels; up to {LARGEST // 10**6} megapixels are read; scale it down or crop it")
 
 
 def _bits(picture, content):
@@ -84,16 +89,33 @@ def _bits(picture, content):
     return 8
 
 
-def _exif(upright):
-    exif = upright.getexif()
+def _exif(picture, upright):
+    """EXIF of an upright picture as bytes, or None."""
+    # The copy that stands upright has no directory of TIFF any more.
+    exif = _descriptive(picture.getexif()) if picture.format == "TIFF" else upright.getexif()
     return exif.tobytes() if len(exif) else None
+
+
+def _descriptive(exif):
+    """What `exif` says of the content: in a TIFF file it is the directory that also says where and how the pixels lie."""
+    from PIL import Image
+
+    kept = Image.Exif()
+    for tag in _DESCRIPTIVE:
+        if tag in _DIRECTORIES and exif.get_ifd(tag):
+            kept[tag] = {key: value for key, value in exif.get_ifd(tag).items() if key != _INTEROPERABILITY}
+        elif tag not in _DIRECTORIES and tag in exif:
+            kept[tag] = exif[tag]
+    return kept
 
 
 def read(path):
     """Read a picture; see `tdc_cli.media.read`. The orientation that a camera noted in EXIF is applied."""
     picture, bits, metadata, sha256 = _open(path)
     if bits != 8 or picture.mode not in ("L", "LA", "RGB", "RGBA"):
-        advice = {"P": "RGB", "PA": "RGBA", "1": "grey (L)", "CMYK": "RGB", "YCbCr": "RGB", "LAB": "RGB"}.get(picture.mode, "8 bits a channel")
+        advice = {"P": "RGB", "PA": "RGBA", "1": "grey (L)", "CMYK": "RGB", "YCbCr": "RGB", "LAB": "RGB"}.get(
+            picture.mode, "8 bits a channel"
+        )
         kind = f"mode {picture.mode}" + (f" with {bits} bits a channel" if bits != 8 else "")
         raise InputError(f"{path}: {kind} is not supported, only 8-bit L, LA, RGB and RGBA; convert it to {advice}")
     return Media(np.asarray(picture), picture.mode, str(path), sha256, metadata)
@@ -159,7 +181,12 @@ def encode(media, kind):
     if kind == "JPEG":
         options |= {"quality": JPEG_QUALITY, "subsampling": 0}
     if kind == "TIFF":
-        options |= {"compression": "tiff_lzw"}
+        exif = Image.Exif()
+        exif.load(options.pop("exif", b""))
+        exif = _descriptive(exif)
+        # libtiff, which compresses, cannot write the directories of camera settings and place.
+        options |= {"compression": "raw" if any(d in exif for d in _DIRECTORIES) else "tiff_lzw"}
+        options |= {"exif": exif.tobytes()} if len(exif) else {}
     if kind != "PNG":
         options.pop("transparency", None)
     buffer = io.BytesIO()
