@@ -1,0 +1,66 @@
+"""The documentation is true: its commands run, its options are the ones there are."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from conftest import ROOT
+
+from tdc_cli.commands.main import COMMANDS, main
+
+TDC = Path(sys.executable).with_name("tdc")
+
+
+def commands(text):
+    """Every `tdc ...` line after a `$` in the console blocks of `text`, continued lines joined."""
+    for block in re.findall(r"```console\n(.*?)```", text, re.S):
+        for line in block.replace("\\\n", " ").splitlines():
+            if line.startswith("$ tdc "):
+                yield line.removeprefix("$ ")
+
+
+def test_the_commands_of_the_readme_run(tmp_path):
+    shutil.copytree(ROOT / "sample_data", tmp_path / "sample_data")
+    found = list(commands((ROOT / "README.md").read_text(encoding="utf-8")))
+    assert found
+    for line in found:
+        words = shlex.split(line)
+        done = subprocess.run([TDC, *words[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, f"{line}: {done.stderr}"
+        if "-o" in words:
+            assert (tmp_path / words[words.index("-o") + 1]).is_file()
+
+
+def test_the_make_targets_of_the_readme_exist():
+    rules = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in set(re.findall(r"make (\w+)", (ROOT / "README.md").read_text(encoding="utf-8"))):
+        assert re.search(rf"^{target}:", rules, re.M), target
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_reference_names_every_option_and_no_other(name):
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    section = re.search(rf"^## tdc {name}\b.*?\n(.*?)(?=^## |\Z)", text, re.S | re.M)
+    assert section, f"docs/cli.md has no section '## tdc {name}'"
+    told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", section[1]))
+    command = main.get_command(click.Context(main), name)
+    there = {opt for p in command.params for opt in (*p.opts, *p.secondary_opts) if opt.startswith("--")}
+    assert told == there
+
+
+def test_every_option_has_help():
+    for name in COMMANDS:
+        for parameter in main.get_command(click.Context(main), name).params:
+            if isinstance(parameter, click.Option):
+                assert parameter.help, f"{name} {parameter.opts}"
+
+
+def test_relative_links_lead_somewhere():
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"

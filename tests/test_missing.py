@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+
+from tdc_cli import missing
+from tdc_cli.commands.options import PATTERNS
+from tdc_cli.errors import ConfigError, MaskError
+
+
+def draw(shape, ratio, pattern, seed=0):
+    return missing.simulate(shape, ratio, pattern, np.random.default_rng(seed))
+
+
+def test_the_command_line_names_all_patterns():
+    assert tuple(missing.PATTERNS) == PATTERNS
+
+
+@pytest.mark.parametrize("pattern", missing.PATTERNS)
+@pytest.mark.parametrize("shape", [(40, 31, 3), (40, 31), (7, 5, 3), (1, 9)])
+@pytest.mark.parametrize("ratio", [0.0, 0.1, 0.5, 0.83])
+def test_the_count_is_exact(pattern, shape, ratio):
+    absent = ~draw(shape, ratio, pattern) if pattern != "rows" or shape[0] > 1 or ratio <= 0.5 else None
+    if absent is None:
+        with pytest.raises(MaskError, match="leaves nothing"):
+            draw(shape, ratio, pattern)
+        return
+    assert absent.shape == shape and absent.dtype == bool
+    counted = {"entries": absent.size, "rows": shape[0], "columns": shape[1]}.get(pattern, shape[0] * shape[1])
+    if pattern == "entries":
+        found = absent.sum()
+    else:
+        planes = absent.reshape(*shape[:2], -1)
+        assert (planes == planes[..., :1]).all()  # all channels together
+        plane = planes[..., 0]
+        found = {"rows": plane.all(axis=1), "columns": plane.all(axis=0)}.get(pattern, plane).sum()
+        whole = {"rows": found * shape[1], "columns": found * shape[0]}.get(pattern, found)
+        assert plane.sum() == whole
+    assert found == round(ratio * counted)
+
+
+@pytest.mark.parametrize("pattern", missing.PATTERNS)
+def test_the_same_seed_gives_the_same_holes_and_another_seed_others(pattern):
+    one = draw((60, 50, 3), 0.4, pattern)
+    assert np.array_equal(one, draw((60, 50, 3), 0.4, pattern))
+    assert not np.array_equal(one, draw((60, 50, 3), 0.4, pattern, seed=1))
+
+
+def test_shapes_are_shapes():
+    """Neighbours of a missing pixel are missing much more often than by chance."""
+    for pattern, least in (("blocks", 0.8), ("text", 0.5), ("scratches", 0.5)):
+        absent = ~draw((128, 128), 0.1, pattern)
+        pairs = (absent[1:] & absent[:-1]).sum() / absent[1:].sum()
+        assert pairs > least, pattern
+
+
+@pytest.mark.parametrize("ratio", [-0.1, 1, 1.5])
+def test_impossible_ratios_are_refused(ratio):
+    with pytest.raises(ConfigError, match="not in"):
+        draw((4, 4), ratio, "pixels")
+
+
+def test_an_unknown_pattern_names_the_known_ones():
+    with pytest.raises(ConfigError, match="entries, pixels, rows"):
+        draw((4, 4), 0.5, "stripes")
+
+
+HOLE = np.zeros((6, 8), dtype=bool)
+HOLE[1:3, 2:5] = True
+
+
+def read(levels, alpha=None, **options):
+    return missing.from_image(levels, alpha, (6, 8), name="m.png", picture="a.png", **options)
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        HOLE,
+        HOLE.astype(np.uint8),
+        np.where(HOLE, 255, 0).astype(np.uint8),
+        np.where(HOLE, 255, 0).astype(np.uint16),
+        np.where(HOLE, 65535, 0).astype(np.uint16),
+        np.where(HOLE, 1, 0).astype(np.uint16),
+        np.where(HOLE, 1.0, 0.0),
+    ],
+)
+def test_every_range_of_levels_is_recognised(levels):
+    mask = read(levels)
+    assert np.array_equal(~mask.observed, HOLE)
+    assert mask.grey_levels == 0 and not mask.warnings and not mask.notes
+
+
+def test_threshold_dilation_and_grey_rim():
+    levels = np.where(HOLE, 255, 0).astype(np.uint8)
+    levels[0, 2:5] = 100
+    assert read(levels).grey_levels == 3
+    assert (~read(levels).observed).sum() == HOLE.sum()
+    assert (~read(levels, threshold=100).observed).sum() == HOLE.sum() + 3
+    grown = ~read(levels, dilate=1).observed
+    assert np.array_equal(np.argwhere(grown).min(axis=0), (0, 1)) and np.array_equal(np.argwhere(grown).max(axis=0), (3, 5))
+    assert grown.sum() == 4 * 5
+
+
+def test_a_hole_in_alpha_only():
+    white = np.full((6, 8), 255, dtype=np.uint8)
+    mask = read(white, np.where(HOLE, 0, 255).astype(np.uint8))
+    assert np.array_equal(~mask.observed, HOLE)
+    assert "alpha" in mask.notes[0]
+    painted = read(white, np.where(HOLE, 255, 0).astype(np.uint8), invert=True)
+    assert np.array_equal(~painted.observed, HOLE)
+
+
+def test_white_paint_on_a_transparent_layer():
+    levels = np.where(HOLE, 255, 0).astype(np.uint8)
+    assert np.array_equal(~read(levels, levels).observed, HOLE)
+
+
+def test_inverted_masks_are_suspected():
+    inverted = np.where(HOLE, 0, 255).astype(np.uint8)
+    assert "--invert-mask" in read(inverted).warnings[0] and "87.5%" in read(inverted).warnings[0]
+    assert np.array_equal(~read(inverted, invert=True).observed, HOLE)
+
+
+def test_size_empty_full_and_faint_masks():
+    with pytest.raises(MaskError, match=r"^mask m.png is 5x6 pixels but picture a.png is 8x6; they must have the same size$"):
+        read(np.zeros((6, 5)))
+    assert "nothing as missing" in read(np.zeros((6, 8))).notes[0]
+    with pytest.raises(MaskError, match="every pixel"):
+        read(np.full((6, 8), 255))
+    with pytest.raises(MaskError, match="every pixel"):
+        read(np.zeros((6, 8)), invert=True)
+    with pytest.raises(MaskError, match="below the threshold 128"):
+        read(np.where(HOLE, 100, 0))
+    with pytest.raises(MaskError, match="levels up to 1e\\+06"):
+        read(np.where(HOLE, 1e6, 0))
+    with pytest.raises(MaskError, match="negative"):
+        read(np.where(HOLE, -1.0, 0))
