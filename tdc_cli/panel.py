@@ -94,11 +94,12 @@ def draw_panel(incomplete, completed, sd, truth, full_range, units):
     if truth is not None:
         error = np.abs(np.asarray(completed, dtype=float) - truth)
         heats.append(("error", _flat(error), f"absolute error ({units})"))
-    columns = min(3, len(pictures) + len(heats))
-    rows = math.ceil((len(pictures) + len(heats)) / columns)
+    shown = len(pictures) + len(heats)
+    columns = 2 if shown == 4 else min(3, shown)
+    rows = math.ceil(shown / columns)
     height, width = completed.shape[:2]
     figure = _figure(4.0 * columns, rows * min(10.0, max(2.0, 3.6 * height / width)))
-    places = [figure.add_subplot(rows, columns, i + 1) for i in range(len(pictures) + len(heats))]
+    places = [figure.add_subplot(rows, columns, i + 1) for i in range(shown)]
     for axes, (title, picture) in zip(places, pictures):
         axes.imshow(_display(picture, full_range), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
         axes.set_title(title)

@@ -87,7 +87,12 @@ def _complain(error, code):
     return code
 
 
-@click.group(cls=Group, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "TDC"})
+@click.group(
+    name="tdc",
+    cls=Group,
+    epilog=EXIT_CODES,
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "TDC"},
+)
 @click.version_option(__version__, prog_name="tdc")
 @options.config(lambda ctx: {name: ctx.command.get_command(ctx, name) for name in COMMANDS})
 def main():

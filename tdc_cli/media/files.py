@@ -34,11 +34,11 @@ def write_bytes(path, content):
     OutputError
         Missing folder, no permission, full disk.
     """
-    target = Path(os.path.realpath(path))
     try:
-        if target.exists() and not target.is_file():
-            target.write_bytes(content)
+        if Path(path).exists() and not Path(path).is_file():
+            Path(path).write_bytes(content)
             return
+        target = Path(os.path.realpath(path))
         part = target.with_name(f".tdc-{secrets.token_hex(6)}.part")
         try:
             with open(part, "xb") as file:
