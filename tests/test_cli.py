@@ -368,8 +368,7 @@ def test_an_interrupt_exits_with_130_and_writes_nothing(complete, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(biharmonic, "complete", interrupted)
-    result = complete("--mask", "m.png")
-    assert result.exit_code == 130 and result.stderr.strip() == "tdc: interrupted"
+    check_refused(complete("--mask", "m.png"), "interrupted", code=130)
     assert sorted(os.listdir()) == ["a.png", "m.png"]
 
 
@@ -419,6 +418,31 @@ def test_a_dry_run_writes_nothing(complete):
     assert result.stdout == ("a.png: 48 of 1440 entries missing (3.3%) by mask m.png, to be completed by biharmonic\n"
                              "  image: b.png\n  report: r.json\n")  # fmt: skip
     assert json.loads(complete("--mask", "m.png", "--dry-run", "--json").stdout)["missing"]["count"] == 48
+
+
+def test_long_runs_off_a_terminal_leave_plain_lines(complete, monkeypatch):
+    from tdc_cli.commands import progress
+
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    assert complete("--mask", "m.png").stderr == "tdc: channel: 1 of 3\ntdc: channel: 2 of 3\ntdc: channel: 3 of 3\n"
+    assert complete("--mask", "m.png", "--no-progress", "--overwrite").stderr == ""
+
+
+def test_on_a_terminal_there_is_a_bar_that_goes_away(monkeypatch):
+    import io
+
+    from tdc_cli.commands import progress
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with progress.shown(True) as monitor:
+        for done in range(4):
+            time.sleep(0.2)
+            monitor(done, 3, "sweep")
+    assert "sweep:" in sys.stderr.getvalue() and "3/3" in sys.stderr.getvalue()
 
 
 def test_quiet_and_verbose(complete):

@@ -32,6 +32,10 @@ class _ClosedPipe(Exception):
     """Standard output was closed by its reader; not an OSError, which click would catch."""
 
 
+class _Interrupted(Exception):
+    """The user pressed Ctrl-C; click would print an empty line for a KeyboardInterrupt."""
+
+
 class Group(click.Group):
     """Group that imports a subcommand only when it is asked for, and that reports errors as the whole program does."""
 
@@ -50,6 +54,8 @@ class Group(click.Group):
             sys.stdout.flush()
         except BrokenPipeError as error:
             raise _ClosedPipe from error
+        except KeyboardInterrupt as error:
+            raise _Interrupted from error
         return result
 
     def main(self, args=None, prog_name=None, standalone_mode=True, **extra):
@@ -66,7 +72,7 @@ class Group(click.Group):
             return _complain(failed.error, 1)
         except (click.ClickException, TdcError) as error:
             return _complain(error, 2)
-        except (click.Abort, KeyboardInterrupt):
+        except (click.Abort, KeyboardInterrupt, _Interrupted):
             return _complain("interrupted", 130)
         except _ClosedPipe:
             # Whatever is still in the buffer has no reader; without this the interpreter complains when it exits.

@@ -26,7 +26,7 @@ def shown(wanted):
     elif sys.stderr.isatty():
         from tqdm import tqdm
 
-        with tqdm(total=0, file=sys.stderr, leave=False, dynamic_ncols=True) as bar:
+        with tqdm(total=0, file=sys.stderr, leave=False, dynamic_ncols=True, delay=0.5) as bar:
 
             def draw(done, total, label):
                 if bar.desc != f"{label}: ":
