@@ -1,0 +1,87 @@
+"""Plain NumPy twins of the compiled kernels: same names, same parameters, the plainest formula that says what each must do."""
+
+import numpy as np
+
+
+def _products(stack, first, coordinates, mode):
+    """Product of every observed entry's factor rows over the modes other than `mode` (-1: over all), (n, R)."""
+    rows = [stack[first[k] + coordinates[k]] for k in range(len(first)) if k != mode]
+    return np.prod(rows, axis=0)
+
+
+def _full(upper):
+    """Symmetric matrix from its upper triangle."""
+    return np.triu(upper) + np.triu(upper, 1).T
+
+
+def segment_products(stack, first, coordinates, entries, begins, ends, mode, precisions, targets, grams, products):
+    c = _products(stack, first, coordinates, mode)
+    upper = np.triu_indices(stack.shape[1])
+    for s in range(len(begins)):
+        chosen = entries[begins[s]:ends[s]]
+        gram = np.einsum("n,na,nb->ab", precisions[chosen], c[chosen], c[chosen])
+        grams[s][upper] = gram[upper]
+        products[s] = (precisions[chosen] * targets[chosen]) @ c[chosen]
+
+
+def contract_rows(grams, products, rows, factor, gram, product):
+    u = factor[rows]
+    gram[:] = np.sum([np.outer(line, line) * _full(g) for line, g in zip(u, grams)], axis=0)
+    product[:] = np.sum(u * products[:len(rows)], axis=0)
+
+
+def draw_rows(grams, products, bounds, weights, diagonals, shifts, noise, rows):
+    for i in range(len(bounds) - 1):
+        mine = slice(bounds[i], bounds[i + 1])
+        precision = np.diag(weights) @ _full(grams[mine].sum(axis=0)) @ np.diag(weights) + diagonals[i] * np.eye(len(weights))
+        right = weights * products[mine].sum(axis=0) + shifts[i]
+        try:
+            lower = np.linalg.cholesky(precision)
+        except np.linalg.LinAlgError:
+            rows[i] = np.nan
+            continue
+        rows[i] = np.linalg.solve(precision, right) + np.linalg.solve(lower.T, noise[i])
+
+
+def cp_at(stack, first, coordinates, weights, out):
+    out[:] = _products(stack, first, coordinates, -1) @ weights
+
+
+def draw_labels(residuals, log_weights, means, variances, uniforms, labels):
+    density = np.exp(-0.5 * (residuals[:, None] - means) ** 2 / variances) / np.sqrt(variances)
+    probability = np.exp(log_weights) * density
+    running = np.cumsum(probability / probability.sum(axis=1, keepdims=True), axis=1)
+    labels[:] = np.sum(running[:, :-1] <= uniforms[:, None], axis=1)
+
+
+def expected_labels(residuals, log_weights, means, variances, log_densities, precisions, shifts):
+    normal = np.exp(-0.5 * (residuals[:, None] - means) ** 2 / variances) / np.sqrt(2.0 * np.pi * variances)
+    density = np.exp(log_weights) * normal
+    log_densities[:] = np.log(density.sum(axis=1))
+    share = density / density.sum(axis=1, keepdims=True)
+    precisions[:] = share @ (1.0 / variances)
+    shifts[:] = share @ (means / variances) / precisions
+
+
+def draw_weights_one_by_one(stack, first, coordinates, precision, variances, noise, residuals, weights):
+    b = _products(stack, first, coordinates, -1)
+    for r in range(len(weights)):
+        others = residuals + weights[r] * b[:, r]  # y - e - the other components
+        posterior = 1.0 / variances[r] + precision * np.sum(b[:, r] ** 2)
+        mean = precision * np.sum(b[:, r] * others) / posterior
+        weights[r] = mean + noise[r] / np.sqrt(posterior)
+        residuals[:] = others - weights[r] * b[:, r]
+
+
+def draw_rows_one_by_one(stack, first, coordinates, entries, starts, mode, rows, precision, weights, diagonals, shifts, noise,
+                         residuals):
+    c = _products(stack, first, coordinates, mode) * weights
+    for i, row in enumerate(rows):
+        mine = entries[starts[row]:starts[row + 1]]
+        u = stack[first[mode] + row]
+        for r in range(len(weights)):
+            others = residuals[mine] + u[r] * c[mine, r]
+            posterior = precision * np.sum(c[mine, r] ** 2) + diagonals[i]
+            mean = (precision * np.sum(c[mine, r] * others) + shifts[i, r]) / posterior
+            u[r] = mean + noise[i, r] / np.sqrt(posterior)
+            residuals[mine] = others - u[r] * c[mine, r]
