@@ -1,3 +1,4 @@
+import contextlib
 import os
 from dataclasses import replace
 
@@ -112,6 +113,25 @@ def test_damaged_files_are_refused_in_one_line(folder, name, keep):
     with pytest.raises(InputError, match=f"^{name}: ") as caught:
         media.read(name)
     assert "\n" not in str(caught.value)
+
+
+def test_damaged_tiffs_leave_no_other_line(folder, capfd):
+    noisy = np.random.default_rng(0).integers(0, 256, (40, 50, 3), dtype=np.uint8)
+    Image.fromarray(noisy).save("x.tif", compression="tiff_lzw")
+    content = bytearray((folder / "x.tif").read_bytes())
+    content[500:600] = bytes(100)
+    (folder / "x.tif").write_bytes(content)
+    with contextlib.suppress(InputError):
+        media.read("x.tif")
+    assert capfd.readouterr().err == ""
+
+
+def test_nonsense_beside_the_pixels_is_no_reason_to_fail(folder):
+    Image.fromarray(smooth(9, 7)).save("x.tif", dpi=(0, 1e9))
+    Image.fromarray(smooth(9, 7)).save("x.jpg", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\x05garbage")
+    for name in ("x.tif", "x.jpg"):
+        media.write(media.read(name), "y.png")
+    assert "dpi" not in media.read("x.tif").metadata
 
 
 def test_names_that_lie_and_other_files(folder):

@@ -1,6 +1,8 @@
 """Pictures by Pillow: PNG, JPEG and TIFF with 8 bits, grey or RGB, with or without alpha."""
 
+import contextlib
 import io
+import os
 import struct
 import warnings
 import zlib
@@ -21,7 +23,7 @@ _DIRECTORIES = (0x8769, 0x8825)  # camera settings, place
 _INTEROPERABILITY = 0xA005  # an offset into the old file, which means nothing in a new one
 # TIFF tags that say what the picture shows, not how it is stored: description, maker, model, software, date, artist, copyright.
 _DESCRIPTIVE = (270, 271, 272, 305, 306, 315, 33432, *_DIRECTORIES)
-_DAMAGE = (OSError, EOFError, SyntaxError, ValueError, TypeError, KeyError, IndexError, struct.error, zlib.error)
+_DAMAGE = (OSError, EOFError, SyntaxError, ValueError, TypeError, LookupError, ArithmeticError, struct.error, zlib.error)
 
 
 def _open(path):
@@ -39,7 +41,7 @@ def _open(path):
 
     content, sha256 = read_bytes(path)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _silent_decoder():
             warnings.simplefilter("ignore")  # what Pillow warns of is either refused below or of no concern to the user
             picture = Image.open(io.BytesIO(content))
             _check_kind(picture, path)
@@ -47,6 +49,12 @@ def _open(path):
             picture.load()
             transparency = picture.info.get("transparency")
             upright = ImageOps.exif_transpose(picture)
+            metadata = {
+                "icc_profile": picture.info.get("icc_profile"),
+                "dpi": _dpi(picture),
+                "exif": _exif(picture, upright),
+                "transparency": transparency if upright.mode in ("L", "RGB") else None,
+            }
     except Image.DecompressionBombError as error:
         raise InputError(
             f"{path}: too large; pictures of up to {LARGEST // 10**6} megapixels are read; scale it down or crop it"
@@ -55,12 +63,6 @@ def _open(path):
         raise InputError(f"{path}: not a picture, or damaged at its start; PNG, JPEG and TIFF files are read") from error
     except _DAMAGE as error:
         raise InputError(f"{path}: damaged or cut short ({error}); get the file again") from error
-    metadata = {
-        "icc_profile": picture.info.get("icc_profile"),
-        "dpi": tuple(float(d) for d in picture.info["dpi"]) if "dpi" in picture.info else None,
-        "exif": _exif(picture, upright),
-        "transparency": transparency if upright.mode in ("L", "RGB") else None,
-    }
     return upright, bits, {key: value for key, value in metadata.items() if value is not None}, sha256
 
 
@@ -89,11 +91,38 @@ def _bits(picture, content):
     return 8
 
 
+def _dpi(picture):
+    """Resolution as two floats, or None if it is not noted or is nonsense that no format can hold."""
+    dpi = picture.info.get("dpi")
+    return tuple(float(d) for d in dpi) if dpi and all(0 < d < 65536 for d in dpi) else None
+
+
 def _exif(picture, upright):
-    """EXIF of an upright picture as bytes, or None."""
-    # The copy that stands upright has no directory of TIFF any more.
-    exif = _descriptive(picture.getexif()) if picture.format == "TIFF" else upright.getexif()
-    return exif.tobytes() if len(exif) else None
+    """EXIF of an upright picture as bytes, or None; cameras and programs write broken ones, which is no reason to fail."""
+    try:
+        # The copy that stands upright has no directory of TIFF any more.
+        exif = _descriptive(picture.getexif()) if picture.format == "TIFF" else upright.getexif()
+        return exif.tobytes() if len(exif) else None
+    except _DAMAGE:
+        return None
+
+
+@contextlib.contextmanager
+def _silent_decoder():
+    """Within the block nothing reaches standard error: libtiff prints there what Pillow then raises as an error as well."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # standard error is closed anyway
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _descriptive(exif):
