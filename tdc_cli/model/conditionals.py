@@ -55,10 +55,10 @@ def draw_weight_variances(weights, rates, rng):
     uniform = rng.random(len(weights))
     size = np.abs(weights)
     root = np.sqrt(rates)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         mean = size / root
         a = second / (2.0 * size * root)
-        smaller = mean / (1.0 + a + np.sqrt(a * (a + 2.0)))
+        smaller = mean / (1.0 + a + np.sqrt(a) * np.sqrt(a + 2.0))
         # for |lambda| so small that `a` overflows, the root tends to lambda^2 / chi2 and the other one to chi2 / kappa
         smaller = np.where(np.isfinite(a), smaller, 0.0)
         larger = np.where(smaller > 0, mean**2 / smaller, second / rates)
