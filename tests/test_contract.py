@@ -97,9 +97,11 @@ def test_progress_is_told_and_ends_at_its_end(method):
     values, observed = picture()
     told = []
     config = configure(method, **SHORT, ordered_modes=(0, 1))
-    method.load().complete(
-        values, observed, config, rng=np.random.default_rng(0), monitor=lambda done, total, label: told.append((done, total, label))
-    )
+
+    def monitor(done, total, label):
+        told.append((done, total, label))
+
+    method.load().complete(values, observed, config, rng=np.random.default_rng(0), monitor=monitor)
     assert told and all(0 <= done <= total and label for done, total, label in told)
     assert told[-1][0] == told[-1][1]
 
