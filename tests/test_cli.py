@@ -347,6 +347,7 @@ def test_failures_while_working_exit_with_1(complete, monkeypatch):
 
     monkeypatch.setattr(biharmonic, "complete", fail)
     check_refused(complete("--mask", "m.png"), "unexpected ValueError: two lines; run again with -v for the traceback", code=1)
+    assert isinstance(complete("--mask", "m.png", "-v").exception, ValueError)
     monkeypatch.setattr(biharmonic, "complete", lambda values, *args, **more: methods.Completion(mean=values))
     check_refused(
         complete("--mask", "m.png"), "a.png: method biharmonic gave 48 values that are not finite; try another method", code=1

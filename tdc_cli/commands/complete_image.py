@@ -72,7 +72,7 @@ def complete_image(
     if dry_run:
         _describe(plan, as_json)
         return
-    with options.working(verbose), shown(progress if progress is not None else not quiet) as monitor:
+    with options.working(), shown(progress if progress is not None else not quiet) as monitor:
         done = pipeline.execute(plan, monitor)
     if not quiet:
         for text in done.warnings[len(plan.notes) + len(plan.warnings) :]:

@@ -79,6 +79,10 @@ class Group(click.Group):
             with contextlib.suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 141
+        except Exception as error:
+            if {"-v", "--verbose"} & set(args):
+                raise
+            return _complain(f"unexpected {type(error).__name__}: {error}; run again with -v for the traceback", 1)
 
 
 def _complain(error, code):

@@ -22,24 +22,14 @@ class Failed(Exception):
 
 
 @contextlib.contextmanager
-def working(verbose=False):
-    """Within the block every error is a failure of the work (exit code 1), no longer a mistake in the options (2).
-
-    Parameters
-    ----------
-    verbose : bool
-        Let unexpected errors through with their traceback instead of putting them into one line.
-    """
+def working():
+    """Within the block every error is a failure of the work (exit code 1), no longer a mistake in the options (2)."""
     try:
         yield
     except TdcError as error:
         raise Failed(error) from error
     except MemoryError as error:
         raise Failed("not enough memory; try a smaller picture, fewer chains, or a lower rank") from error
-    except (OSError, ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:
-        if verbose or isinstance(error, BrokenPipeError):
-            raise
-        raise Failed(f"unexpected {type(error).__name__}: {error}; run again with -v for the traceback") from error
 
 
 class Number(click.ParamType):
