@@ -269,6 +269,41 @@ def draw_labels(residuals, log_weights, means, variances, uniforms, labels):
             labels[entry] = label
 
 
+@njit(parallel=True, cache=True, nogil=True)
+def expected_labels(residuals, log_weights, means, variances, log_densities, precisions, shifts):
+    """Log density of every residual under the mixture, and the component means and precisions averaged over its labels.
+
+    With ``p_d`` the probabilities of eq43, ``precisions = sum p_d / variances[d]`` and ``shifts`` is the mean of ``means`` weighted by
+    ``p_d / variances[d]``: what a least-squares step of an EM iteration needs.
+
+    Parameters
+    ----------
+    residuals : (n,) float64 ndarray
+    log_weights, means, variances : (D,) float64 ndarray
+        ``log_weights`` may hold -inf.
+    log_densities, precisions, shifts : (n,) float64 ndarray
+        Written.
+    """
+    n, count = len(residuals), len(means)
+    for chunk in prange((n + CHUNK - 1) // CHUNK):
+        scores = np.empty(count)
+        constants = log_weights - 0.5 * np.log(2.0 * np.pi * variances)
+        for entry in range(chunk * CHUNK, min(n, (chunk + 1) * CHUNK)):
+            best = -np.inf
+            for d in range(count):
+                scores[d] = constants[d] - 0.5 * (residuals[entry] - means[d]) ** 2 / variances[d]
+                best = max(best, scores[d])
+            total, precision, shift = 0.0, 0.0, 0.0
+            for d in range(count):
+                share = np.exp(scores[d] - best)
+                total += share
+                precision += share / variances[d]
+                shift += share / variances[d] * means[d]
+            log_densities[entry] = best + np.log(total)
+            precisions[entry] = precision / total
+            shifts[entry] = shift / precision
+
+
 @njit(cache=True, nogil=True)
 def draw_weights_one_by_one(stack, first, coordinates, precision, variances, noise, residuals, weights):
     """Draw the CP weights one scalar at a time (eq15-1, eq16), keeping the residuals up to date.
