@@ -343,7 +343,7 @@ CONSTANT_ALONE = Case("constant alone", rank=0, constant_residual=True)
 # among them, a wrong half in a Gamma shape one of 15.
 RIGHT = [(PLAIN, 20_000), (COHERENT, 6_000), (CONSTANT, 8_000), (MIXTURE, 20_000)]
 SLIPS = [
-    (gamma_not_inverted, "collapsed", PLAIN, 1500),
+    (gamma_not_inverted, "collapsed", PLAIN, 3000),
     (weight_rate_halved, "collapsed", PLAIN, 1000),
     (flat_weight_rates, "collapsed", PLAIN, 500),
     (labels_without_log_variance, "collapsed", MIXTURE, 3000),
