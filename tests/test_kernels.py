@@ -314,3 +314,25 @@ def test_segments_have_the_same_bits_with_one_and_two_threads(monkeypatch):
     finally:
         numba.set_num_threads(before)
     assert sums[0] == sums[1]
+
+
+def test_few_segments_at_a_time_give_the_same_draws(monkeypatch):
+    """Rows drawn in many small batches, to bound the memory, are the rows drawn in one."""
+    shape, rank = (30, 23, 3), 4
+    rng = np.random.default_rng(3)
+    observed = rng.random(shape) < 0.8
+    priors = Priors(factor_strength=1.0, factor_shape=2.0, factor_rate=1.0, residual_strength=1.0, residual_shape=3.0,
+                    residual_rate=1.0, concentration=1.0, kappa_shape=3.0, kappa_rate=2.0)
+    state, _ = draw_prior(shape, observed, rank, 2, priors, rng, noise_precision=10.0)
+    state = replace(state, noise_precision=10.0)
+    data = Observed.of(rng.standard_normal(shape), observed)
+    batches, draws = [], []
+    for most in (1000, 5):
+        monkeypatch.setattr(problem_module, "SEGMENTS_AT_A_TIME", most)
+        monkeypatch.setattr(sampler, "SEGMENTS_AT_A_TIME", most)
+        problem = Problem.of(data, priors)
+        batches.append(len(problem.batches[0]))
+        draws.append(sampler.draw_low_rank(problem, state, np.random.default_rng(1)))
+    assert batches == [1, 6]
+    for one, other in zip(draws[0].factors, draws[1].factors):
+        np.testing.assert_allclose(other, one, rtol=1e-8, atol=1e-8)
