@@ -172,18 +172,31 @@ def add_missed(problem, state, most):
     threshold = SAFETY * noise_threshold(problem.data.shape)
     _, level = refit(problem, state)
     for _ in range(most):
-        grown, deviance = remove_unsupported(problem, refit(problem, with_component(problem, state))[0])
+        # A missed component is heavy-tailed, and the mixture may have taken its largest entries for residual: weighting by the
+        # mixture finds the weak ones, not weighting the strong ones.
+        trials = [refit(problem, with_component(problem, state, weighted)) for weighted in (True, False)]
+        grown, deviance = remove_unsupported(problem, min(trials, key=lambda trial: trial[1])[0])
         if grown.rank <= state.rank or level - deviance < threshold * (grown.rank - state.rank):
             break
         state, level = grown, deviance
     return state
 
 
-def with_component(problem, state):
-    """State with one more component: the best rank-one fit of the weighted left-over that the starts lead to."""
+def with_component(problem, state, weighted):
+    """State with one more component: the best rank-one fit of the left-over that the starts lead to.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : State
+    weighted : bool
+        Weight every entry by its precision under the mixture, or all alike.
+    """
     data = problem.data
     _, precisions, targets = expected_law(problem, state)
     left = targets - cp_values(problem, state)
+    if not weighted:
+        precisions = np.full_like(precisions, precisions.mean())
     gathered = np.zeros(data.shape)
     gathered.reshape(-1)[data.flat] = precisions * left
     starts = [vectors for mode in range(len(data.shape)) for vectors in rank_one_starts(gathered, mode)]
@@ -191,7 +204,7 @@ def with_component(problem, state):
     vectors = max(fits, key=lambda fit: fit[1])[0]
     size, factors = 1.0, []
     for factor, vector in zip(state.factors, vectors):
-        length = np.sqrt(np.mean(vector**2))
+        length = np.sqrt(np.mean(vector**2)) + np.finfo(float).tiny
         width = np.sqrt(np.mean(factor**2)) if state.rank else 1.0
         factors.append(np.hstack([factor, (vector * width / length)[:, None]]))
         size *= length / width

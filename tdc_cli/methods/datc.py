@@ -1,0 +1,283 @@
+"""The paper's model: Bayesian CP with automatic rank for the low-rank part, a mixture of Gaussians for the rest.
+
+References
+----------
+L. Zhang, W. Wei, Q. Shi, C. Shen, A. van den Hengel, Y. Zhang: Accurate tensor completion via adaptive low-rank representation,
+IEEE Transactions on Neural Networks and Learning Systems, 2020, DOI 10.1109/TNNLS.2019.2952427. docs/model.md has the errata.
+"""
+
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from .. import threads
+from ..errors import ConfigError
+from ..model import diagnostics, fit
+from ..model.coherence import Coherence
+from ..model.posterior import Scale
+from ..model.problem import Problem
+from ..model.rank import paper_count
+from ..model.sampler import SWEEPS
+from ..model.state import Priors
+from ..tensor import Observed
+from . import Completion, silent
+
+# The paper starts at rank 20 for its small synthetic tensors and at 100 for pictures and video.
+SMALL, SMALL_RANK, LARGE_RANK = 100_000, 20, 100
+RESIDUALS = ("auto", "mixture", "none")
+# Pilot runs that choose the residual: this share of the observed entries is held out, and at most so many.
+HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 20_000
+# A pilot takes as many sweeps of burn-in as the run itself, fewer where that is more than this many multiply-adds, but at least 30.
+PILOT_WORK, LEAST_PILOT, PILOT_SAMPLES = 3e10, 30, 20
+# Multiply-adds of a sweep below which a second thread costs more than it gives.
+PARALLEL_WORK = 1e8
+# Noise of a clean tensor under the mixture, relative to the data's spread: a floor that keeps the chain moving.
+CLEAN_NOISE = 0.015
+
+
+@dataclass(frozen=True)
+class Config:
+    """Parameters of the model; the hyperparameters are the paper's and refer to data of unit variance.
+
+    Attributes
+    ----------
+    rank : int or None
+        Number of CP components at the start; None: 20 up to 100,000 entries, 100 above, as in the paper.
+    components : int
+        Mixture components at the start; fewer as burn-in finds them not needed.
+    residual : {"auto", "mixture", "none"}
+        Non-low-rank part; `auto` decides by predicting held-out observed entries.
+    low_rank : bool
+        False leaves out the low-rank part.
+    spatial : bool
+        Coherence along the `ordered_modes`.
+    ordered_modes : tuple of int
+    burn_in, samples, chains : int
+        Sweeps to forget the start, sweeps that count, and how many times over.
+    sampler : {"collapsed", "literal"}
+    noise_std : float or "auto"
+        Standard deviation of the noise in data units; 0: the data are clean; `auto`: learnt.
+    tau0 : float or None
+        Noise precision in data units, in place of `noise_std`.
+    resolution : float or None
+        Quantisation step of the data: no noise below it is believed in.
+    mu0, beta0, a0, b0 : float
+        Normal-Gamma prior of factors and of mixture components (eq6, eq13).
+    alpha0 : float
+        Dirichlet prior of the mixture weights (eq6).
+    kappa_rate : float
+        Rate of the Gamma prior that makes the reweighted Laplace prior proper.
+    eta0 : float
+        Strength of the coherence (eq50).
+    """
+
+    rank: int | None = None
+    components: int = 6
+    residual: str = "auto"
+    low_rank: bool = True
+    spatial: bool = False
+    ordered_modes: tuple = ()
+    burn_in: int = 200
+    samples: int = 100
+    chains: int = 2
+    sampler: str = "collapsed"
+    noise_std: float | str = 0.0
+    tau0: float | None = None
+    resolution: float | None = None
+    mu0: float = 0.0
+    beta0: float = 1e-6
+    a0: float = 1e-6
+    b0: float = 1e-6
+    alpha0: float = 1e-6
+    kappa_rate: float = 1e-12
+    eta0: float = 1e3
+
+    def __post_init__(self):
+        if self.residual not in RESIDUALS:
+            raise ConfigError(f"residual '{self.residual}' is not one of {', '.join(RESIDUALS)}")
+        if self.sampler not in SWEEPS:
+            raise ConfigError(f"sampler '{self.sampler}' is not one of {', '.join(SWEEPS)}")
+        for name, least in (("burn_in", 1), ("samples", 1), ("chains", 1), ("components", 1)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least {least}")
+        if self.rank is not None and self.rank < 1:
+            raise ConfigError(f"rank is {self.rank}; it must be at least 1 (to leave out the low-rank part use method datc-nx)")
+        if isinstance(self.noise_std, str) and self.noise_std != "auto":
+            raise ConfigError(f"noise_std '{self.noise_std}' is neither a number nor auto")
+        for name in ("beta0", "a0", "b0", "alpha0", "kappa_rate", "eta0"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"{name} is {getattr(self, name):g}; it must be above 0")
+        if self.tau0 is not None and not self.tau0 > 0:
+            raise ConfigError(f"tau0 is {self.tau0:g}; it must be above 0")
+
+
+def complete(values, observed, config=Config(), *, rng, monitor=silent):
+    """Posterior mean and standard deviation of every entry.
+
+    Parameters
+    ----------
+    values : (n_1, ..., n_K) ndarray of float
+        Any scale and offset, order 2 to 6; entries where `observed` is False are never read.
+    observed : (n_1, ..., n_K) ndarray of bool
+        True = observed.
+    config : Config
+    rng : numpy.random.Generator
+    monitor : callable
+        Called as ``monitor(done, total, label)``.
+
+    Returns
+    -------
+    Completion
+
+    Raises
+    ------
+    InputError
+        Nothing is observed, or observed entries are not finite.
+    ConfigError
+        A parameter that does not fit the tensor.
+    NumericalError
+        The sampler produced values that are not finite.
+    """
+    data = Observed.of(values, observed)
+    for mode in config.ordered_modes:
+        if not 0 <= mode < values.ndim:
+            raise ConfigError(f"ordered mode {mode} does not exist: the tensor has modes 0 to {values.ndim - 1}")
+    with threads.kernels(None if work(data, config) > PARALLEL_WORK else 1):
+        config, pilots = choose_residual(data, config, rng, monitor)
+        scale = Scale.of(data.values)
+        plan = fit.Schedule(config.burn_in, config.samples, config.chains, config.sampler)
+        result = sample(data, scale, config, rng, plan, monitor, "sweep")
+        return summary(result, scale, config, pilots)
+
+
+def start_rank(data, config):
+    """Number of CP components at the start."""
+    if not config.low_rank:
+        return 0
+    return config.rank or (SMALL_RANK if np.prod(data.shape, dtype=float) <= SMALL else LARGE_RANK)
+
+
+def work(data, config):
+    """Multiply-adds of the Gram matrices in one sweep at the start."""
+    return float(len(data.shape) * data.size) * start_rank(data, config) ** 2
+
+
+def sample(data, scale, config, rng, plan, monitor, label):
+    """Standardise, build the problem and run the chains."""
+    standard = replace(data, values=(data.values - scale.centre) / scale.spread)
+    none = config.residual == "none"
+    noise_precision, learnt = noise(config, scale)
+    priors = Priors(config.mu0, config.beta0, config.a0, config.b0, config.mu0, config.beta0, config.a0, config.b0, config.alpha0,
+                    kappa_rate=config.kappa_rate, coherence=config.eta0)
+    fraction = data.size / np.prod(data.shape, dtype=float)
+    coherences = tuple(Coherence.of(n, fraction, config.eta0) if config.spatial and k in config.ordered_modes else None
+                       for k, n in enumerate(data.shape))
+    ceiling = 12.0 * (scale.spread / config.resolution) ** 2 if config.resolution else np.inf
+    problem = Problem.of(standard, priors, constant_residual=none, learn_noise=learnt, noise_ceiling=ceiling, coherences=coherences)
+    everywhere = np.zeros(np.prod(data.shape), dtype=bool)
+    everywhere[data.flat] = True
+    probes = diagnostics.probes(everywhere, rng)
+    return fit.run(problem, plan, start_rank(data, config), config.components, noise_precision, probes, rng, monitor=monitor, label=label)
+
+
+def noise(config, scale):
+    """``tau0`` at the start in standardised units, and whether it is learnt.
+
+    With residual `none` it is always learnt: it is all that is left to describe the misfit. With the mixture it is what was given;
+    for clean data a small constant, or the quantisation if that is coarser.
+    """
+    if config.residual == "none":
+        return 10.0, True
+    if config.tau0 is not None:
+        return config.tau0 * scale.spread**2, False
+    if config.noise_std == "auto":
+        return 100.0, True
+    if config.noise_std > 0:
+        return (scale.spread / config.noise_std) ** 2, False
+    step = (config.resolution or 0.0) / scale.spread / np.sqrt(12.0)
+    return max(CLEAN_NOISE, step) ** -2, False
+
+
+def choose_residual(data, config, rng, monitor):
+    """Config with `auto` decided: whichever residual predicts held-out observed entries better, in a short run of each.
+
+    Returns
+    -------
+    Config
+    pilots : dict or None
+        Root mean squared error of both on the held-out entries, in data units.
+    """
+    if config.residual != "auto":
+        return config, None
+    if not config.low_rank or data.size < 20:
+        return replace(config, residual="mixture"), None
+    chosen = rng.permutation(data.size)
+    count = min(MOST_HELD_OUT, max(1, round(HELD_OUT_SHARE * data.size)))
+    held, kept = np.sort(chosen[:count]), np.sort(chosen[count:])
+    values = np.zeros(data.shape)
+    values.reshape(-1)[data.flat] = data.values
+    mask = np.zeros(data.shape, dtype=bool)
+    mask.reshape(-1)[data.flat[kept]] = True
+    part = Observed.of(values, mask)
+    scale = Scale.of(part.values)
+    errors = {}
+    burn_in = min(config.burn_in, max(LEAST_PILOT, int(PILOT_WORK / work(data, config))))
+    plan = fit.Schedule(burn_in, PILOT_SAMPLES, 1, config.sampler)
+    for residual in ("none", "mixture"):
+        result = sample(part, scale, replace(config, residual=residual), rng, plan, monitor, f"pilot {residual}")
+        predicted = scale.centre + scale.spread * result.moments.mean.reshape(-1)[data.flat[held]]
+        errors[residual] = float(np.sqrt(np.mean((predicted - data.values[held]) ** 2)))
+    return replace(config, residual=min(errors, key=errors.get)), errors
+
+
+def summary(result, scale, config, pilots):
+    """Completion in data units from standardised chains."""
+    moments, spread = result.moments, scale.spread
+    r_hat, ess, notes = diagnostics.summarise(result.traces)
+    warnings = list(notes)
+    name, worst = diagnostics.worst_r_hat(r_hat)
+    if worst is not None and worst > diagnostics.LARGEST_R_HAT:
+        warnings.append(f"the chains have not converged: R-hat of {name} is {worst:.2f} (above {diagnostics.LARGEST_R_HAT}); "
+                        "more --burn-in and --samples may help")
+    if result.restarted:
+        warnings.append(f"{result.restarted} of {config.chains} chains ended burn-in in a poorer mode and went on from the best one")
+    noise_variance = moments.mean_noise_variance()
+    variance = moments.variance()
+    ranks = result.traces["rank"].ravel().astype(int)
+    counts, times = np.unique(ranks, return_counts=True)
+    last = result.states[-1]
+    order = np.argsort(-last.component_weights)
+    with np.errstate(divide="ignore"):
+        precisions = last.component_precisions[order] / spread**2
+    mixture = None
+    if config.residual == "mixture":
+        mixture = {"weights": last.component_weights[order].tolist(),
+                   "means": (scale.centre + last.component_means[order] * spread).tolist(), "precisions": precisions.tolist()}
+    parameters = asdict(config) | {"ordered_modes": list(config.ordered_modes)}
+    if pilots is not None:
+        parameters["held_out_rmse"] = pilots
+    return Completion(
+        mean=scale.centre + spread * moments.mean,
+        sd=spread * np.sqrt(variance),
+        predictive_sd=spread * np.sqrt(variance + noise_variance),
+        interval_sd=spread * moments.interval_sd(noise_variance),
+        latent_interval_sd=spread * moments.interval_sd(),
+        rank={"value": int(counts[np.argmax(times)]),
+              "posterior": {str(c): float(t) for c, t in zip(counts, times / len(ranks))},
+              "paper_count": paper_count(last, spread)},
+        mixture=mixture,
+        noise_std=float(spread * np.sqrt(noise_variance)),
+        diagnostics={"r_hat": r_hat, "ess": ess, "chains": config.chains, "burn_in": config.burn_in, "draws": config.samples},
+        parameters=parameters,
+        traces={key: trace.tolist() for key, trace in result.traces.items()},
+        low_rank=spread * moments.low_rank,
+        warnings=tuple(warnings),
+    )
+
+
+def warm_up(order, config):
+    """Compile every kernel on a tiny tensor of this order, so that compilation is not counted as work."""
+    shape = (3,) * order
+    rng = np.random.default_rng(0)
+    tiny = replace(config, residual="mixture", ordered_modes=(), burn_in=1, samples=1, chains=1, rank=2)
+    complete(rng.standard_normal(shape), np.ones(shape, dtype=bool), tiny, rng=rng)

@@ -1,0 +1,58 @@
+"""Convergence: R-hat and effective sample size of quantities that the data determine, never of factors.
+
+Factors are known only up to order, sign and scale, so their traces say nothing.
+"""
+
+import numpy as np
+
+# Above this the chains do not agree (Vehtari et al. 2021 ask for 1.01 of a final analysis; a picture is usable well before that).
+LARGEST_R_HAT = 1.1
+
+
+def probes(observed, rng, count=8):
+    """Flat indices of some missing entries (observed ones where nothing is missing) whose traces are kept."""
+    candidates = np.flatnonzero(~observed) if not observed.all() else np.arange(observed.size)
+    return np.sort(rng.choice(candidates, min(count, len(candidates)), replace=False))
+
+
+def summarise(traces):
+    """R-hat (rank-normalised, split) and bulk ESS of every trace.
+
+    Parameters
+    ----------
+    traces : dict of str to (chains, draws) ndarray
+
+    Returns
+    -------
+    r_hat, ess : dict of str to float or None
+        None where a trace is constant or too short to say.
+    notes : list of str
+    """
+    from arviz_stats.base import array_stats
+
+    r_hat, ess, silent = {}, {}, []
+    for name, trace in traces.items():
+        if trace.shape[1] < 4 or np.ptp(trace) == 0 or (np.ptp(trace, axis=1) == 0).all():
+            r_hat[name] = ess[name] = None
+            silent.append(name)
+            continue
+        with np.errstate(all="ignore"):
+            r = float(array_stats.rhat(trace, chain_axis=0, draw_axis=1))
+            e = float(array_stats.ess(trace, chain_axis=0, draw_axis=1, method="bulk"))
+        r_hat[name] = r if np.isfinite(r) else None
+        ess[name] = e if np.isfinite(e) else None
+    notes = []
+    if silent:
+        notes.append(f"no R-hat or ESS for {', '.join(silent)}: constant or fewer than 4 draws")
+    if len(next(iter(traces.values()))) == 1:
+        notes.append("one chain only: R-hat compares its two halves")
+    return r_hat, ess, notes
+
+
+def worst_r_hat(r_hat):
+    """Name and value of the largest R-hat, or (None, None)."""
+    known = {name: value for name, value in r_hat.items() if value is not None}
+    if not known:
+        return None, None
+    name = max(known, key=known.get)
+    return name, known[name]

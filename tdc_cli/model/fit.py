@@ -1,0 +1,184 @@
+"""From observed entries to posterior moments: start, burn-in with its removals, draws, several chains."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .mixture import log_likelihood, reduce_components
+from .posterior import Moments
+from .problem import Problem
+from .rank import SAFETY, add_missed, noise_threshold, remove_unsupported, supported
+from .sampler import SWEEPS, cp_values, observation_law
+from .state import State
+
+# Shares of the burn-in after which components are removed and, all but the last time, missed ones looked for.
+REVISIONS = (0.25, 0.5, 0.75, 1.0)
+# Multiply-adds that one revision of the rank may cost; above it only components that plainly fit noise are removed.
+REVISION_WORK = 3e10
+MOST_SPARES = 5
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long to sample.
+
+    Attributes
+    ----------
+    burn_in, samples, chains : int
+    sampler : str
+        Key of `sampler.SWEEPS`.
+    """
+
+    burn_in: int
+    samples: int
+    chains: int
+    sampler: str = "collapsed"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Result of all chains, standardised.
+
+    Attributes
+    ----------
+    moments : Moments
+    traces : dict of str to (chains, draws) ndarray
+        ``rank``, ``noise_std``, ``log_likelihood``, ``probe_1`` and so on.
+    states : list of State
+        Last draw of every chain.
+    restarted : int
+        Chains that were started again from a better one after burn-in.
+    """
+
+    moments: Moments
+    traces: dict
+    states: list
+    restarted: int
+
+
+def start(problem, rank, components, noise_precision, rng):
+    """First state: random factors with the data's spread, mixture precisions spread over the decades.
+
+    The printed start (all ones) is symmetric in the components and leaves no way to tell them apart.
+    """
+    data = problem.data
+    factors = tuple(rng.standard_normal((n, rank)) for n in data.shape)
+    weights = np.full(rank, 1.0 / np.sqrt(max(rank, 1)))
+    order = len(data.shape)
+    if problem.constant_residual:
+        precisions = np.array([np.inf])
+    else:
+        precisions = np.geomspace(1.0, 1e4, components)
+    count = len(precisions)
+    return State(weights, np.ones(rank), np.ones(rank), factors, np.zeros(order), np.ones(order), rng.integers(0, count, data.size),
+                 np.zeros(data.size), np.zeros(count), precisions, np.full(count, 1.0 / count), noise_precision)
+
+
+def revise(problem, state, limit, last, rng):
+    """Remove what the data do not support and, unless it is the last time, look for what was missed; only for burn-in."""
+    trial = 40.0 * len(problem.data.shape) * problem.data.size * max(state.rank, 1) ** 2
+    affordable = int(REVISION_WORK / trial)
+    if affordable == 0:
+        state, _ = remove_unsupported(problem, state, most_failures=0)
+    else:
+        state, _ = remove_unsupported(problem, state, most_failures=affordable)
+        if not last:
+            state = add_missed(problem, state, min(MOST_SPARES, limit - state.rank, affordable))
+    if not problem.constant_residual:
+        state = reduce_components(problem, state, rng)
+    return state
+
+
+def burn_in(problem, state, length, sweep, rng, *, step=lambda: None):
+    """State after the burn-in, with the rank and the number of mixture components settled."""
+    limit = state.rank
+    revisions = {max(1, round(share * length)): share == 1.0 for share in REVISIONS}
+    for done in range(1, length + 1):
+        state = sweep(problem, state, rng)
+        if done in revisions:
+            state = revise(problem, state, limit, revisions[done], rng) if limit else revise_mixture(problem, state, rng)
+        step()
+    return state
+
+
+def revise_mixture(problem, state, rng):
+    """`revise` where there is no low-rank part."""
+    return state if problem.constant_residual else reduce_components(problem, state, rng)
+
+
+def log_likelihood_of(problem, state):
+    """Log density of the observed entries given everything but ``e`` and ``z``."""
+    deviations = problem.data.values - cp_values(problem, state)
+    variances = 1.0 / state.noise_precision + 1.0 / state.component_precisions
+    return float(log_likelihood(deviations, state.component_weights, state.component_means, variances).sum())
+
+
+def run(problem, schedule, rank, components, noise_precision, probes, rng, *, monitor, label):
+    """Run all chains and accumulate their draws.
+
+    Parameters
+    ----------
+    problem : Problem
+    schedule : Schedule
+    rank, components : int
+        At the start.
+    noise_precision : float
+        ``tau0`` at the start.
+    probes : (P,) int ndarray
+        Flat indices of entries whose traces are kept.
+    rng : numpy.random.Generator
+    monitor : callable
+        ``monitor(done, total, label)``.
+    label : str
+
+    Returns
+    -------
+    Fit
+    """
+    sweep = SWEEPS[schedule.sampler]
+    done = 0
+    total = schedule.chains * (schedule.burn_in + schedule.samples)
+
+    def step():
+        nonlocal done
+        done += 1
+        monitor(done, total, label)
+
+    generators = rng.spawn(schedule.chains)
+    states = [burn_in(problem, start(problem, rank, components, noise_precision, own), schedule.burn_in, sweep, own, step=step)
+              for own in generators]
+    states, restarted = leave_poor_modes(problem, states)
+    moments = Moments(problem)
+    traces = {name: np.zeros((schedule.chains, schedule.samples))
+              for name in ["rank", "noise_std", "log_likelihood", *(f"probe_{i + 1}" for i in range(len(probes)))]}
+    for chain, own in enumerate(generators):
+        for draw in range(schedule.samples):
+            states[chain] = state = sweep(problem, states[chain], own)
+            value = moments.add(state)
+            precisions, _ = observation_law(problem, state)
+            row = [supported(problem, state, precisions).sum() if state.rank else 0, state.noise_precision**-0.5,
+                   log_likelihood_of(problem, state), *value.reshape(-1)[probes]]
+            for trace, number in zip(traces.values(), row):
+                trace[chain, draw] = number
+            step()
+    return Fit(moments, traces, states, restarted)
+
+
+def leave_poor_modes(problem, states):
+    """Start every chain whose burn-in ended in a plainly poorer mode again from the best one.
+
+    Burn-in is optimisation: a chain that has lost a component would need longer than anybody waits to find it. Poorer means that the
+    deviance, less what the difference in rank explains, is worse by more than noise can account for.
+
+    Returns
+    -------
+    states : list of State
+    restarted : int
+        Number of chains started again; the diagnostics of such chains compare less than those of independent ones.
+    """
+    threshold = SAFETY * noise_threshold(problem.data.shape)
+    scores = [-2.0 * log_likelihood_of(problem, state) + threshold * state.rank for state in states]
+    best = int(np.argmin(scores))
+    spread = np.sqrt(2.0 * problem.data.size)  # of a deviance from one draw to the next
+    poor = [score - scores[best] > 2.0 * threshold + 4.0 * spread for score in scores]
+    return [states[best] if bad else state for bad, state in zip(poor, states)], sum(poor)
