@@ -6,6 +6,7 @@ in the docstrings are those of the paper, with the errata of docs/model.md.
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import minimize_scalar
 
 # Below this shape a Gamma prior underflows when drawn from: an empty component keeps its parameters until burn-in drops it.
 SMALLEST_DRAWN_SHAPE = 1e-2
@@ -115,6 +116,42 @@ def draw_factor_precision(factor, mean, precision, priors, coherence, rng):
     ratio = (log_coherent_precision(proposal, factor, mean, priors, coherence) + np.log(proposal)
              - log_coherent_precision(precision, factor, mean, priors, coherence) - np.log(precision))
     return proposal if np.log(rng.random()) < ratio else precision
+
+
+def log_scale_density(shift, factor, mean, precision, rates, priors, coherence):
+    """Log density of the scale that factor and weights share, along the orbit that leaves X unchanged, up to a constant.
+
+    The orbit: factor and ``mu^(k)`` times ``exp(shift)``, weights divided by it, ``tau^(k)``, ``gamma`` and ``kappa`` following. With
+    the density of all of them goes the Jacobian of the orbit, relative to its Haar measure (Liu and Sabatti, Biometrika 2000).
+    """
+    rows, rank = factor.shape
+    grown = precision * np.exp(-2.0 * shift)
+    determinant = np.sum(np.log(grown + coherence.strength * coherence.eigenvalues))
+    rough = coherence.strength * np.exp(2.0 * shift) * coherence.roughness(factor)
+    prior_mean = precision * (mean - priors.factor_mean * np.exp(-shift)) ** 2 * priors.factor_strength
+    return (rank * (rows * shift + determinant / 2.0) - (rough + prior_mean) / 2.0 - 2.0 * priors.factor_shape * shift
+            - priors.factor_rate * grown + 2.0 * priors.kappa_shape * rank * shift
+            - priors.kappa_rate * np.exp(2.0 * shift) * rates.sum())
+
+
+def draw_scale(factor, mean, precision, rates, priors, coherence, rng):
+    """Logarithm of the factor by which a coherent mode grows at the expense of the weights.
+
+    Coherence has a scale of its own (``eta0`` has units), which row by row draws reach only in hundreds of sweeps. One independent
+    Metropolis step from a Gaussian at the mode of the orbit's density.
+    """
+    def density(shift):
+        return log_scale_density(shift, factor, mean, precision, rates, priors, coherence)
+
+    best = minimize_scalar(lambda shift: -density(shift), bracket=(-0.5, 0.5), tol=1e-4).x
+    step = 1e-2
+    curvature = (2.0 * density(best) - density(best - step) - density(best + step)) / step**2
+    if not (np.isfinite(best) and curvature > 0):
+        return 0.0
+    width = 1.2 / np.sqrt(curvature)
+    proposal = best + width * rng.standard_normal()
+    ratio = density(proposal) - density(0.0) + ((proposal - best) ** 2 - best**2) / (2.0 * width**2)
+    return proposal if np.log(rng.random()) < ratio else 0.0
 
 
 def row_prior(factor, rows, mean, precision, coherence):

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .mixture import log_likelihood, reduce_components
+from .mixture import reduce_components
 from .posterior import Moments
 from .problem import Problem
-from .rank import SAFETY, add_missed, noise_threshold, remove_unsupported, supported
-from .sampler import SWEEPS, cp_values, observation_law
+from .rank import SAFETY, add_missed, expected_law, noise_threshold, remove_unsupported, supported
+from .sampler import SWEEPS, observation_law
 from .state import State
 
 # Shares of the burn-in after which components are removed and, all but the last time, missed ones looked for.
@@ -106,13 +106,6 @@ def revise_mixture(problem, state, rng):
     return state if problem.constant_residual else reduce_components(problem, state, rng)
 
 
-def log_likelihood_of(problem, state):
-    """Log density of the observed entries given everything but ``e`` and ``z``."""
-    deviations = problem.data.values - cp_values(problem, state)
-    variances = 1.0 / state.noise_precision + 1.0 / state.component_precisions
-    return float(log_likelihood(deviations, state.component_weights, state.component_means, variances).sum())
-
-
 def run(problem, schedule, rank, components, noise_precision, probes, rng, *, monitor, label):
     """Run all chains and accumulate their draws.
 
@@ -157,7 +150,7 @@ def run(problem, schedule, rank, components, noise_precision, probes, rng, *, mo
             value = moments.add(state)
             precisions, _ = observation_law(problem, state)
             row = [supported(problem, state, precisions).sum() if state.rank else 0, state.noise_precision**-0.5,
-                   log_likelihood_of(problem, state), *value.reshape(-1)[probes]]
+                   -0.5 * expected_law(problem, state)[0], *value.reshape(-1)[probes]]
             for trace, number in zip(traces.values(), row):
                 trace[chain, draw] = number
             step()
@@ -177,7 +170,7 @@ def leave_poor_modes(problem, states):
         Number of chains started again; the diagnostics of such chains compare less than those of independent ones.
     """
     threshold = SAFETY * noise_threshold(problem.data.shape)
-    scores = [-2.0 * log_likelihood_of(problem, state) + threshold * state.rank for state in states]
+    scores = [expected_law(problem, state)[0] + threshold * state.rank for state in states]
     best = int(np.argmin(scores))
     spread = np.sqrt(2.0 * problem.data.size)  # of a deviance from one draw to the next
     poor = [score - scores[best] > 2.0 * threshold + 4.0 * spread for score in scores]

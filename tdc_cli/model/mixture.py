@@ -13,16 +13,9 @@ from .sampler import cp_values
 
 PARAMETERS_A_COMPONENT = 3
 REFIT_STEPS = 25
+RANKING_STEPS = 5
 # Residuals looked at: enough to tell components apart, few enough to take no time.
-MOST_RESIDUALS = 20_000
-
-
-def log_likelihood(deviations, weights, means, variances):
-    """Log density of every deviation under the mixture, (n,)."""
-    with np.errstate(divide="ignore"):
-        scores = np.log(weights) - 0.5 * np.log(2 * np.pi * variances) - 0.5 * (deviations[:, None] - means) ** 2 / variances
-    top = scores.max(axis=1)
-    return top + np.log(np.exp(scores - top[:, None]).sum(axis=1))
+MOST_RESIDUALS = 10_000
 
 
 def maximise(deviations, weights, means, variances, floor, steps=REFIT_STEPS):
@@ -46,15 +39,16 @@ def maximise(deviations, weights, means, variances, floor, steps=REFIT_STEPS):
     total = -np.inf
     for _ in range(steps):
         with np.errstate(divide="ignore"):
-            scores = np.log(weights) - 0.5 * np.log(variances) - 0.5 * (deviations[:, None] - means) ** 2 / variances
-        top = scores.max(axis=1, keepdims=True)
+            constants = np.log(weights) - 0.5 * np.log(variances)
+        scores = constants[:, None] - 0.5 * (deviations - means[:, None]) ** 2 / variances[:, None]
+        top = scores.max(axis=0)
         shares = np.exp(scores - top)
-        sums = shares.sum(axis=1, keepdims=True)
+        sums = shares.sum(axis=0)
         total = float(np.sum(top + np.log(sums)) - 0.5 * len(deviations) * np.log(2 * np.pi))
         shares /= sums
-        counts = np.maximum(shares.sum(axis=0), np.finfo(float).tiny)
-        means = deviations @ shares / counts
-        variances = np.maximum((deviations**2) @ shares / counts - means**2, floor)
+        counts = np.maximum(shares.sum(axis=1), np.finfo(float).tiny)
+        means = shares @ deviations / counts
+        variances = np.maximum(shares @ deviations**2 / counts - means**2, floor)
         weights = counts / counts.sum()
     return weights, means, variances, total
 
@@ -71,14 +65,15 @@ def reduce_components(problem, state, rng):
     if len(deviations) > MOST_RESIDUALS:
         deviations = rng.choice(deviations, MOST_RESIDUALS, replace=False)
     floor = 1.0 / state.noise_precision
-    used = np.bincount(state.labels, minlength=len(state.component_means)) >= 3
+    counts = np.bincount(state.labels, minlength=len(state.component_means))
+    used = (counts >= min(3, counts.max())) & (state.component_weights > 0)
     fit = (state.component_weights[used] / state.component_weights[used].sum(), state.component_means[used],
            floor + 1.0 / state.component_precisions[used])
     *fit, level = maximise(deviations, *fit, floor)
     charge = 0.5 * PARAMETERS_A_COMPONENT * np.log(len(deviations))
     while len(fit[0]) > 1:
-        trials = [maximise(deviations, *merged(*fit, a, b), floor) for a in range(len(fit[0])) for b in range(a)]
-        best = max(trials, key=lambda trial: trial[3])
+        trials = [maximise(deviations, *merged(*fit, a, b), floor, RANKING_STEPS) for a in range(len(fit[0])) for b in range(a)]
+        best = maximise(deviations, *max(trials, key=lambda trial: trial[3])[:3], floor)
         if level - best[3] > charge:
             break
         *fit, level = best

@@ -31,7 +31,8 @@ def predictive_components(state):
     """Weights, means and precisions of the components that a missing entry may come from."""
     if len(state.component_means) == 1:
         return np.ones(1), state.component_means, state.component_precisions
-    held = np.bincount(state.labels, minlength=len(state.component_means)) >= 3
+    counts = np.bincount(state.labels, minlength=len(state.component_means))
+    held = (counts >= min(3, counts.max())) & (state.component_weights > 0)
     weights = np.where(held, state.component_weights, 0.0)
     return weights[held] / weights.sum(), state.component_means[held], state.component_precisions[held]
 

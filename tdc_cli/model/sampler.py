@@ -137,7 +137,22 @@ def draw_factor_laws(problem, state, rng):
         for k, factor in enumerate(state.factors):
             means[k] = given.draw_factor_mean(factor, precisions[k], problem.priors, rng)
             precisions[k] = given.draw_factor_precision(factor, means[k], precisions[k], problem.priors, problem.coherences[k], rng)
-    return replace(state, factor_means=means, factor_precisions=precisions)
+    return draw_scales(problem, replace(state, factor_means=means, factor_precisions=precisions), rng)
+
+
+def draw_scales(problem, state, rng):
+    """Move scale between the weights and the factors of coherent modes; X stays as it is."""
+    for k, coherence in enumerate(problem.coherences):
+        if coherence is None or not state.rank:
+            continue
+        factor, mean, precision = state.factors[k], state.factor_means[k], state.factor_precisions[k]
+        grown = np.exp(given.draw_scale(factor, mean, precision, state.weight_rates, problem.priors, coherence, rng))
+        means, precisions = state.factor_means.copy(), state.factor_precisions.copy()
+        means[k], precisions[k] = mean * grown, precision / grown**2
+        factors = tuple(u * grown if j == k else u for j, u in enumerate(state.factors))
+        state = replace(state, factors=factors, factor_means=means, factor_precisions=precisions, weights=state.weights / grown,
+                        weight_variances=state.weight_variances / grown**2, weight_rates=state.weight_rates * grown**2)
+    return state
 
 
 def draw_labels(problem, state, values, variances, rng):
