@@ -13,7 +13,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # A part of the package may import parts of a lower level, and its own.
 LEVELS = (
     {"errors"},
-    {"tensor", "missing", "metrics", "synth", "report", "media", "panel", "threads"},
+    {"tensor"},
+    {"missing", "metrics", "synth", "report", "media", "panel", "threads"},
     {"model", "patches"},
     {"methods"},
     {"pipeline", "experiment"},
