@@ -3,9 +3,9 @@
 import numpy as np
 
 
-def _products(stack, first, coordinates, mode, partner=-1):
-    """Product of every observed entry's factor rows over the modes other than `mode` and `partner` (-1: none), (n, R)."""
-    rows = [stack[first[k] + coordinates[k]] for k in range(len(first)) if k not in (mode, partner)]
+def _products(stack, first, coordinates, mode):
+    """Product of every observed entry's factor rows over the modes other than `mode` (-1: over all), (n, R)."""
+    rows = [stack[first[k] + coordinates[k]] for k in range(len(first)) if k != mode]
     return np.prod(rows, axis=0)
 
 
@@ -14,8 +14,8 @@ def _full(upper):
     return np.triu(upper) + np.triu(upper, 1).T
 
 
-def segment_products(stack, first, coordinates, entries, begins, ends, mode, partner, precisions, targets, grams, products):
-    c = _products(stack, first, coordinates, mode, partner)
+def segment_products(stack, first, coordinates, entries, begins, ends, mode, precisions, targets, grams, products):
+    c = _products(stack, first, coordinates, mode)
     upper = np.triu_indices(stack.shape[1])
     for s in range(len(begins)):
         chosen = entries[begins[s]:ends[s]]
@@ -24,17 +24,17 @@ def segment_products(stack, first, coordinates, entries, begins, ends, mode, par
         products[s] = (precisions[chosen] * targets[chosen]) @ c[chosen]
 
 
-def contract_rows(grams, products, rows, factor, groups, group_grams, group_products):
-    for s, (row, group) in enumerate(zip(rows, groups)):
-        group_grams[group] += np.triu(np.outer(factor[row], factor[row]) * _full(grams[s]))
-        group_products[group] += factor[row] * products[s]
+def contract_rows(grams, products, rows, factor, gram, product):
+    u = factor[rows]
+    gram[:] = np.sum([np.outer(line, line) * _full(g) for line, g in zip(u, grams)], axis=0)
+    product[:] = np.sum(u * products[:len(rows)], axis=0)
 
 
-def draw_rows(grams, products, bounds, scales, diagonals, shifts, noise, rows):
+def draw_rows(grams, products, bounds, weights, diagonals, shifts, noise, rows):
     for i in range(len(bounds) - 1):
-        mine = range(bounds[i], bounds[i + 1])
-        precision = sum(np.diag(scales[s]) @ _full(grams[s]) @ np.diag(scales[s]) for s in mine) + diagonals[i] * np.eye(rows.shape[1])
-        right = sum(scales[s] * products[s] for s in mine) + shifts[i]
+        mine = slice(bounds[i], bounds[i + 1])
+        precision = np.diag(weights) @ _full(grams[mine].sum(axis=0)) @ np.diag(weights) + diagonals[i] * np.eye(len(weights))
+        right = weights * products[mine].sum(axis=0) + shifts[i]
         try:
             lower = np.linalg.cholesky(precision)
         except np.linalg.LinAlgError:

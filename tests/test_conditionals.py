@@ -160,7 +160,7 @@ def sums(problem, state, mode):
     batch = problem.batches[mode][0] if problem.coherences[mode] is None else one_batch(problem, mode)
     grams, products = np.zeros((len(batch.begins), RANK, RANK)), np.zeros((len(batch.begins), RANK))
     kernels.segment_products(np.concatenate(state.factors), problem.first, problem.data.coordinates, problem.data.order[mode],
-                             batch.begins, batch.ends, mode, -1, *sampler.observation_law(problem, state), grams, products)
+                             batch.begins, batch.ends, mode, *sampler.observation_law(problem, state), grams, products)
     return batch, grams, products
 
 
@@ -174,9 +174,9 @@ def test_weights_as_a_block(case, mode):
     """eq16, all ranks at once, the sums gathered over the rows of any mode."""
     problem, state, rng = case
     batch, grams, products = sums(problem, state, mode)
-    gram, product = np.zeros((1, RANK, RANK)), np.zeros((1, RANK))
-    kernels.contract_rows(grams, products, batch.owners, state.factors[mode], np.zeros_like(batch.owners), gram, product)
-    mean, root = given.weights_posterior(np.triu(gram[0]) + np.triu(gram[0], 1).T, product[0], state.weight_variances)
+    gram, product = np.empty((RANK, RANK)), np.empty(RANK)
+    kernels.contract_rows(grams, products, batch.owners, state.factors[mode], gram, product)
+    mean, root = given.weights_posterior(gram, product, state.weight_variances)
     law = stats.multivariate_normal(mean, root @ root.T)
     other = replace(state, weights=rng.standard_normal(RANK))
     agrees(problem, state, other, law.logpdf(state.weights) - law.logpdf(other.weights), log_joint_without_residuals)
@@ -227,8 +227,7 @@ def test_factor_rows_as_a_block(case, mode):
 
     def draw(noise):
         out = np.empty(factor.shape)
-        scales = sampler.each(state.weights, len(batch.begins))
-        kernels.draw_rows(grams, products, batch.bounds, scales, *prior, np.tile(noise, (len(rows), 1)), out)
+        kernels.draw_rows(grams.copy(), products.copy(), batch.bounds, state.weights, *prior, np.tile(noise, (len(rows), 1)), out)
         return out
 
     mean = draw(np.zeros(RANK))

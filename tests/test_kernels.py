@@ -47,17 +47,14 @@ class Given:
     def batch(self):
         return self.problem.batches[self.mode][0]
 
-    def scales(self):
-        return np.repeat(self.weights[None], len(self.batch().begins), axis=0)
-
-    def sums(self, module, batch=None, mode=None, partner=-1):
+    def sums(self, module, batch=None, mode=None):
         """Gram matrices (NaN where nothing is written) and right sides, by the kernel of `module`."""
         batch = batch or self.batch()
         grams = np.full((len(batch.begins), self.rank, self.rank), np.nan)
         products = np.full((len(batch.begins), self.rank), np.nan)
         mode = self.mode if mode is None else mode
         module.segment_products(self.stack, self.first, self.data.coordinates, self.data.order[self.mode], batch.begins,
-                                batch.ends, mode, partner, self.precisions, self.targets, grams, products)
+                                batch.ends, mode, self.precisions, self.targets, grams, products)
         return grams, products
 
 
@@ -88,9 +85,8 @@ def test_every_kernel_is_compared_in_this_file():
 @cases
 def test_segment_products(shape, mode, rank):
     given = Given(shape, rank, mode)
-    pairs = [(mode, -1), (-1, -1), *((mode, k) for k in range(len(shape)) if k != mode and len(shape) > 2)]
-    for left_out in pairs:
-        ref, comp = (given.sums(module, mode=left_out[0], partner=left_out[1]) for module in (reference, kernels))
+    for left_out in (mode, -1):
+        ref, comp = given.sums(reference, mode=left_out), given.sums(kernels, mode=left_out)
         upper = (..., *np.triu_indices(rank))
         np.testing.assert_allclose(comp[0][upper], ref[0][upper], rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(comp[1], ref[1], rtol=1e-12, atol=1e-12)
@@ -116,9 +112,9 @@ def test_segments_add_up(shape, rank, monkeypatch):
         batch = given.batch()
         grams, products = given.sums(module)
         rows = np.empty((shape[0], rank))
-        gram, product = np.zeros((1, rank, rank)), np.zeros((1, rank))
-        module.contract_rows(grams, products, batch.owners, given.stack[:shape[0]], np.zeros_like(batch.owners), gram, product)
-        module.draw_rows(grams, products, batch.bounds, given.scales(), np.ones(shape[0]), np.ones((shape[0], rank)),
+        gram, product = np.empty((rank, rank)), np.empty(rank)
+        module.contract_rows(grams, products, batch.owners, given.stack[:shape[0]], gram, product)
+        module.draw_rows(grams, products, batch.bounds, given.weights, np.ones(shape[0]), np.ones((shape[0], rank)),
                          np.ones((shape[0], rank)), rows)
         results.append((rows, gram, product))
     for other in results[1:]:
@@ -133,15 +129,14 @@ def test_contract_rows(shape, mode, rank):
     factor = given.stack[given.first[mode]:given.first[mode] + shape[mode]]
     got = []
     for module in (kernels, reference):
-        gram, product = np.zeros((1, rank, rank)), np.zeros((1, rank))
-        owners = given.batch().owners
-        module.contract_rows(grams, products, owners, factor, np.zeros_like(owners), gram, product)
-        got.append((np.triu(gram[0]), product[0]))
+        gram, product = np.empty((rank, rank)), np.empty(rank)
+        module.contract_rows(grams, products, given.batch().owners, factor, gram, product)
+        got.append((gram, product))
     for comp, ref in zip(*got):
         np.testing.assert_allclose(comp, ref, rtol=1e-12, atol=1e-12)
     # what it is for: the sums over all modes' products, without a pass over the entries
     b = reference._products(given.stack, given.first, given.data.coordinates, -1)
-    np.testing.assert_allclose(got[0][0], np.triu((b * given.precisions[:, None]).T @ b), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(got[0][0], (b * given.precisions[:, None]).T @ b, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(got[0][1], (given.precisions * given.targets) @ b, rtol=1e-10, atol=1e-10)
 
 
@@ -154,7 +149,7 @@ def test_draw_rows(shape, mode, rank):
     got = []
     for module in (kernels, reference):
         rows = np.empty((m, rank))
-        module.draw_rows(*given.sums(module), given.batch().bounds, given.scales(), diagonals, shifts, noise, rows)
+        module.draw_rows(*given.sums(module), given.batch().bounds, given.weights, diagonals, shifts, noise, rows)
         got.append(rows)
     np.testing.assert_allclose(got[0], got[1], rtol=1e-9, atol=1e-9)
 
@@ -170,7 +165,7 @@ def test_mean_and_covariance_of_drawn_rows(shape):
     def draw(noise):
         rows = np.empty((m, rank))
         noises = np.tile(noise, (m, 1))
-        kernels.draw_rows(*given.sums(kernels), given.batch().bounds, given.scales(), diagonals, shifts, noises, rows)
+        kernels.draw_rows(*given.sums(kernels), given.batch().bounds, given.weights, diagonals, shifts, noises, rows)
         return rows
 
     mean = draw(np.zeros(rank))
@@ -189,32 +184,8 @@ def test_a_precision_that_is_not_positive_definite_gives_nan():
     for module in (kernels, reference):
         rows, nothing = np.zeros((2, 2)), np.zeros((2, 2))
         grams = np.stack([np.eye(2), -np.eye(2)])
-        module.draw_rows(grams, nothing.copy(), np.array([0, 1, 2]), np.ones((2, 2)), np.full(2, 0.5), nothing, nothing, rows)
+        module.draw_rows(grams, nothing.copy(), np.array([0, 1, 2]), np.ones(2), np.full(2, 0.5), nothing, nothing, rows)
         assert np.isfinite(rows[0]).all() and np.isnan(rows[1]).all()
-
-
-@pytest.mark.parametrize("shape", [(4, 6, 5), (3, 4, 2, 3)])
-def test_pairs_give_the_sums_of_both_modes(shape, monkeypatch):
-    """One pass over pairs of rows draws the partner mode and leaves the shared mode's sums: the same as a pass for each."""
-    rank = 3
-    plain = Given(shape, rank, 0)
-    monkeypatch.setattr(problem_module, "SMALLEST_PAIR", 1)
-    paired = Problem.of(plain.data)
-    assert plain.problem.partner == -1 and paired.partner >= 0
-    factors = tuple(plain.stack[f:f + n] for f, n in zip(plain.first, shape))
-    priors = Priors(factor_strength=1.0, factor_shape=2.0, residual_strength=1.0, residual_shape=2.0, concentration=1.0, kappa_rate=1.0)
-    state = draw_prior(shape, np.ones(shape, dtype=bool), rank, 1, priors, np.random.default_rng(0), noise_precision=1.0)[0]
-    state = replace(state, factors=factors, weights=plain.weights)
-    pairs = sampler.RowSums(paired, state, plain.precisions, plain.targets)
-    grams, products, _ = pairs.of_shared(state, None)
-    partner, shared = paired.partner, paired.shared
-    rows = sampler.RowSums(plain.problem, state, plain.precisions, plain.targets)
-    batch = plain.problem.batches[partner][0]
-    rows.draw(partner, batch, *rows.over(partner, batch), batch.bounds, sampler.each(state.weights, len(batch.begins)), state, None)
-    np.testing.assert_allclose(pairs.factor(partner), rows.factor(partner), rtol=1e-9, atol=1e-9)
-    single = rows.over(shared, plain.problem.batches[shared][0])
-    np.testing.assert_allclose(grams, np.triu(single[0][:shape[shared]]), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(products, single[1][:shape[shared]], rtol=1e-9, atol=1e-9)
 
 
 @cases
@@ -356,12 +327,12 @@ def test_few_segments_at_a_time_give_the_same_draws(monkeypatch):
     state = replace(state, noise_precision=10.0)
     data = Observed.of(rng.standard_normal(shape), observed)
     batches, draws = [], []
-    for most in (1000, 13):
+    for most in (1000, 5):
         monkeypatch.setattr(problem_module, "SEGMENTS_AT_A_TIME", most)
+        monkeypatch.setattr(sampler, "SEGMENTS_AT_A_TIME", most)
         problem = Problem.of(data, priors)
-        assert (problem.shared, problem.partner) == (2, 1)
         batches.append(len(problem.batches[0]))
         draws.append(sampler.draw_low_rank(problem, state, np.random.default_rng(1)))
-    assert batches == [1, 3]
+    assert batches == [1, 6]
     for one, other in zip(draws[0].factors, draws[1].factors):
         np.testing.assert_allclose(other, one, rtol=1e-8, atol=1e-8)

@@ -36,11 +36,11 @@ _LOWER, _NO, _TRANSPOSED, _NONUNIT = ord("L"), ord("N"), ord("T"), ord("N")
 
 
 @njit(inline="always")
-def _gather(line, stack, first, coordinates, mode, partner, entry):
-    """Fill `line` with the product of the entry's factor rows over the modes other than `mode` and `partner` (-1: none)."""
+def _gather(line, stack, first, coordinates, mode, entry):
+    """Fill `line` with the product of the entry's factor rows over the modes other than `mode` (-1: over all)."""
     started = False
     for k in range(len(first)):
-        if k == mode or k == partner:
+        if k == mode:
             continue
         row = stack[first[k] + coordinates[k, entry]]
         if started:
@@ -53,7 +53,7 @@ def _gather(line, stack, first, coordinates, mode, partner, entry):
 
 
 @njit(parallel=True, cache=True, nogil=True)
-def segment_products(stack, first, coordinates, entries, begins, ends, mode, partner, precisions, targets, grams, products):
+def segment_products(stack, first, coordinates, entries, begins, ends, mode, precisions, targets, grams, products):
     """Weighted Gram matrix and right side of every segment of observed entries: the sums of eq24, all ranks at once.
 
     For segment `s`, with ``c`` the product of the other modes' rows, ``grams[s] = sum w c c^T`` and ``products[s] = sum w t c``.
@@ -67,8 +67,8 @@ def segment_products(stack, first, coordinates, entries, begins, ends, mode, par
         Observed entries in the order in which the segments list them.
     begins, ends : (S,) int64 ndarray
         Segment `s` is ``entries[begins[s]:ends[s]]``.
-    mode, partner : int
-        The modes that are left out of the product; -1 for none.
+    mode : int
+        The mode that is left out of the product; -1 leaves out none.
     precisions, targets : (n,) float64 ndarray
         Weight ``w`` and target ``t`` of every observed entry.
     grams : (S, R, R) float64 ndarray
@@ -77,7 +77,7 @@ def segment_products(stack, first, coordinates, entries, begins, ends, mode, par
         Written.
     """
     rank = stack.shape[1]
-    three = len(first) == 3 and mode >= 0 and partner < 0
+    three = len(first) == 3 and mode >= 0
     for s in prange(len(begins)):
         buffer = np.empty((BLOCK, rank))
         uplo = np.array([_LOWER], dtype=np.uint8)
@@ -102,7 +102,7 @@ def segment_products(stack, first, coordinates, entries, begins, ends, mode, par
                     line[r] = row_a[r] * row_b[r] * root
                     product[r] += target * line[r]
             else:
-                _gather(line, stack, first, coordinates, mode, partner, entry)
+                _gather(line, stack, first, coordinates, mode, entry)
                 for r in range(rank):
                     line[r] *= root
                     product[r] += target * line[r]
@@ -117,59 +117,56 @@ def segment_products(stack, first, coordinates, entries, begins, ends, mode, par
             gram[:] = 0.0
 
 
-@njit(parallel=True, cache=True, nogil=True)
-def contract_rows(grams, products, rows, factor, groups, group_grams, group_products):
-    """Add up the Gram matrices and right sides of segments into groups, each weighted by the factor row that it left out.
+@njit(cache=True, nogil=True)
+def contract_rows(grams, products, rows, factor, gram, product):
+    """Gram matrix and right side of the CP weights from those of one mode's rows.
 
-    With ``u`` the row of the segment: ``group_grams[g] += (u u^T) * G_s`` and ``group_products[g] += u * q_s`` over the segments `s`
-    of group `g`. So the sums of one mode's rows give those of another mode's, or of the CP weights (eq16), without a second pass over
-    the entries.
+    With ``u`` the factor row of the segment: ``gram = sum_s (u u^T) * G_s``, ``product = sum_s u * q_s`` (eq16, all ranks at once),
+    which saves a pass over the entries.
 
     Parameters
     ----------
-    grams : (S', R, R) float64 ndarray
-        Upper triangles; S' >= S.
-    products : (S', R) float64 ndarray
+    grams : (S, R, R) float64 ndarray
+        Upper triangles.
+    products : (S, R) float64 ndarray
     rows : (S,) int64 ndarray
-        Row of `factor` that was left out of segment `s`.
+        Row of `factor` that segment `s` belongs to.
     factor : (n_k, R) float64 ndarray
-    groups : (S,) int64 ndarray
-        In 0..G-1.
-    group_grams : (G, R, R) float64 ndarray
-        Updated, upper triangles.
-    group_products : (G, R) float64 ndarray
-        Updated.
+    gram : (R, R) float64 ndarray
+        Written, both triangles.
+    product : (R,) float64 ndarray
+        Written.
     """
-    rank = factor.shape[1]
-    for group in prange(len(group_grams)):
-        gram = group_grams[group]
-        product = group_products[group]
-        for s in range(len(rows)):
-            if groups[s] == group:
-                row = factor[rows[s]]
-                for a in range(rank):
-                    product[a] += row[a] * products[s, a]
-                    for b in range(a, rank):
-                        gram[a, b] += row[a] * row[b] * grams[s, a, b]
+    rank = len(product)
+    gram[:] = 0.0
+    product[:] = 0.0
+    for s in range(len(rows)):
+        row = factor[rows[s]]
+        for a in range(rank):
+            product[a] += row[a] * products[s, a]
+            for b in range(a, rank):
+                gram[a, b] += row[a] * row[b] * grams[s, a, b]
+    for a in range(rank):
+        for b in range(a):
+            gram[a, b] = gram[b, a]
 
 
 @njit(parallel=True, cache=True, nogil=True)
-def draw_rows(grams, products, bounds, scales, diagonals, shifts, noise, rows):
+def draw_rows(grams, products, bounds, weights, diagonals, shifts, noise, rows):
     """Draw factor rows from their Gaussian conditionals (eq23, a whole row at a time).
 
-    Row `i` has precision ``sum_s diag(w_s) G_s diag(w_s) + diagonals[i] I`` and right side ``sum_s w_s * q_s + shifts[i]``, over its
-    segments ``bounds[i]:bounds[i + 1]``, where ``w_s`` is what the segment's products lack: the CP weights, times the partner mode's
-    row if that was left out too. With the precision ``L L^T`` and the right side ``b``, the row is ``L^-T (L^-1 b + noise[i])``: its
-    mean where the noise is 0.
+    Row `i` has precision ``diag(w) G_i diag(w) + diagonals[i] I`` and right side ``w * q_i + shifts[i]``, where ``G_i`` and ``q_i``
+    are the sums over the segments ``bounds[i]:bounds[i + 1]`` and ``w`` are the CP weights. With ``P = L L^T``, the row is
+    ``L^-T (L^-1 b + noise[i])``: its mean where the noise is 0.
 
     Parameters
     ----------
-    grams : (S', R, R) float64 ndarray
-        Upper triangles; S' >= S.
-    products : (S', R) float64 ndarray
+    grams : (S, R, R) float64 ndarray
+        Upper triangles; overwritten.
+    products : (S, R) float64 ndarray
+        Overwritten.
     bounds : (m + 1,) int64 ndarray
-    scales : (S, R) float64 ndarray
-        ``w_s``.
+    weights : (R,) float64 ndarray
     diagonals : (m,) float64 ndarray
     shifts : (m, R) float64 ndarray
     noise : (m, R) float64 ndarray
@@ -177,7 +174,7 @@ def draw_rows(grams, products, bounds, scales, diagonals, shifts, noise, rows):
     rows : (m, R) float64 ndarray
         Written; NaN in every place if the precision was not positive definite.
     """
-    rank = rows.shape[1]
+    rank = len(weights)
     for i in prange(len(bounds) - 1):
         uplo = np.array([_LOWER], dtype=np.uint8)
         no = np.array([_NO], dtype=np.uint8)
@@ -185,22 +182,20 @@ def draw_rows(grams, products, bounds, scales, diagonals, shifts, noise, rows):
         unit = np.array([_NONUNIT], dtype=np.uint8)
         sizes = np.array([rank, 1], dtype=np.int32)
         info = np.zeros(1, dtype=np.int32)
-        gram = np.empty((rank, rank))
+        gram = grams[bounds[i]]
         right = rows[i]
-        first = bounds[i]
-        for a in range(rank):
-            right[a] = scales[first, a] * products[first, a]
-            for b in range(a, rank):
-                gram[a, b] = scales[first, a] * scales[first, b] * grams[first, a, b]
+        for r in range(rank):
+            right[r] = products[bounds[i], r]
         for s in range(bounds[i] + 1, bounds[i + 1]):
-            scale = scales[s]
             for a in range(rank):
-                right[a] += scale[a] * products[s, a]
+                right[a] += products[s, a]
                 for b in range(a, rank):
-                    gram[a, b] += scale[a] * scale[b] * grams[s, a, b]
+                    gram[a, b] += grams[s, a, b]
         for a in range(rank):
+            for b in range(a, rank):
+                gram[a, b] *= weights[a] * weights[b]
             gram[a, a] += diagonals[i]
-            right[a] += shifts[i, a]
+            right[a] = right[a] * weights[a] + shifts[i, a]
         _dpotrf(uplo.ctypes, sizes[0:].ctypes, gram.ctypes, sizes[0:].ctypes, info.ctypes)
         if info[0] != 0:
             right[:] = np.nan
@@ -230,7 +225,7 @@ def cp_at(stack, first, coordinates, weights, out):
     for chunk in prange((n + CHUNK - 1) // CHUNK):
         line = np.empty(rank)
         for entry in range(chunk * CHUNK, min(n, (chunk + 1) * CHUNK)):
-            _gather(line, stack, first, coordinates, -1, -1, entry)
+            _gather(line, stack, first, coordinates, -1, entry)
             total = 0.0
             for r in range(rank):
                 total += weights[r] * line[r]

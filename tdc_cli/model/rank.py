@@ -266,8 +266,8 @@ def weight_rises(problem, state):
     stack = np.concatenate(state.factors)
     rank, data = state.rank, problem.data
     grams, products = np.empty((1, rank, rank)), np.empty((1, rank))
-    kernels.segment_products(stack, problem.first, data.coordinates, data.order[0], np.array([0]), np.array([data.size]), -1, -1,
-                             precisions, targets, grams, products)
+    kernels.segment_products(stack, problem.first, data.coordinates, data.order[0], np.array([0]), np.array([data.size]), -1, precisions,
+                             targets, grams, products)
     gram = np.triu(grams[0]) + np.triu(grams[0], 1).T
     scale = np.sqrt(np.maximum(np.diag(gram), np.finfo(float).tiny))
     values, vectors = np.linalg.eigh(gram / scale[:, None] / scale)

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import NumericalError
 from . import conditionals as given
 from . import kernels
+from .problem import SEGMENTS_AT_A_TIME
 
 
 def cp_values(problem, state):
@@ -54,105 +55,53 @@ def draw_low_rank(problem, state, rng, *, precisions=None, targets=None):
     """
     if precisions is None:
         precisions, targets = observation_law(problem, state)
-    rows = RowSums(problem, state, precisions, targets)
-    if problem.shared < 0:
-        state = draw_weights(problem, state, *rows.over_everything(), rng)
+    data, rank = problem.data, state.rank
+    stack = np.concatenate(state.factors)
+    bounds = np.append(problem.first, len(stack))
+    grams = np.empty((min(SEGMENTS_AT_A_TIME, max(len(b.begins) for one in problem.batches for b in one)), rank, rank))
+    products = np.empty((len(grams), rank))
+
+    def accumulate(mode, batch):
+        kernels.segment_products(stack, problem.first, data.coordinates, data.order[mode], batch.begins, batch.ends, mode,
+                                 precisions, targets, grams, products)
+
+    state = draw_weights(problem, state, stack, accumulate, grams, products, precisions, targets, rng)
+    factors = list(state.factors)
+    for position, mode in enumerate(problem.mode_order()):
+        factor = stack[bounds[mode]:bounds[mode + 1]]
+        for batch in problem.batches[mode]:
+            if position or mode != problem.shared:  # the shared mode's sums are still there from the weights
+                accumulate(mode, batch)
+            diagonals, shifts = given.row_prior(factor, batch.rows, state.factor_means[mode], state.factor_precisions[mode],
+                                                problem.coherences[mode])
+            noise = np.zeros((len(batch.rows), rank)) if rng is None else rng.standard_normal((len(batch.rows), rank))
+            rows = np.empty((len(batch.rows), rank))
+            kernels.draw_rows(grams, products, batch.bounds, state.weights, diagonals, shifts, noise, rows)
+            if not np.isfinite(rows).all():
+                raise NumericalError(f"factor rows of mode {mode} are not finite: the data may span too many orders of magnitude")
+            factor[batch.rows] = rows
+        factors[mode] = factor.copy()
+    return replace(state, factors=tuple(factors))
+
+
+def draw_weights(problem, state, stack, accumulate, grams, products, precisions, targets, rng):
+    """Weights, their variances and rates (eq16, eq19, eq21); leaves the shared mode's sums in `grams` and `products`."""
+    rank = state.rank
+    gram, product = np.empty((rank, rank)), np.empty(rank)
+    if problem.shared >= 0:
+        batch = problem.batches[problem.shared][0]
+        accumulate(problem.shared, batch)
+        kernels.contract_rows(grams, products, batch.owners, state.factors[problem.shared], gram, product)
     else:
-        grams, products, bounds = rows.of_shared(state, rng)
-        owners = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-        total_gram, total_product = np.zeros((1, state.rank, state.rank)), np.zeros((1, state.rank))
-        kernels.contract_rows(grams, products, owners, rows.factor(problem.shared), np.zeros_like(owners), total_gram, total_product)
-        state = draw_weights(problem, state, total_gram[0], total_product[0], rng)
-        rows.draw(problem.shared, problem.batches[problem.shared][0], grams, products, bounds, each(state.weights, bounds[-1]), state, rng)
-    for mode in range(len(problem.data.shape)):
-        if mode not in (problem.shared, problem.partner):
-            for batch in problem.batches[mode]:
-                scales = each(state.weights, len(batch.begins))
-                rows.draw(mode, batch, *rows.over(mode, batch), batch.bounds, scales, state, rng)
-    return replace(state, factors=rows.factors())
-
-
-def each(line, count):
-    """`count` copies of a vector as the rows of a matrix."""
-    return np.repeat(line[None], count, axis=0)
-
-
-class RowSums:
-    """Factor rows while they are drawn, and the Gram matrices and right sides that they are drawn from.
-
-    Parameters
-    ----------
-    problem : Problem
-    state : State
-        Start of the factors.
-    precisions, targets : (n,) ndarray
-    """
-
-    def __init__(self, problem, state, precisions, targets):
-        self.problem, self.precisions, self.targets = problem, precisions, targets
-        self.stack = np.concatenate(state.factors)
-        self.bounds = np.append(problem.first, len(self.stack))
-        most = max(len(batch.begins) for batches in problem.batches for batch in batches)
-        self.grams = np.empty((most, state.rank, state.rank))  # one work space for all batches: fresh pages cost time
-        self.products = np.empty((most, state.rank))
-
-    def factor(self, mode):
-        """View of one mode's rows, (n_mode, R)."""
-        return self.stack[self.bounds[mode]:self.bounds[mode + 1]]
-
-    def factors(self):
-        """Copies of all factor matrices."""
-        return tuple(self.factor(k).copy() for k in range(len(self.problem.first)))
-
-    def over(self, mode, batch, partner=-1):
-        """Sums over the batch's segments; valid until the next call."""
-        data = self.problem.data
-        entries = data.order[mode] if partner < 0 else self.problem.pair_order
-        kernels.segment_products(self.stack, self.problem.first, data.coordinates, entries, batch.begins, batch.ends, mode, partner,
-                                 self.precisions, self.targets, self.grams, self.products)
-        return self.grams, self.products
-
-    def over_everything(self):
-        """Sums over all entries, no mode left out: one matrix and one vector."""
-        data = self.problem.data
-        cuts = data.size * np.arange(len(self.grams) + 1) // len(self.grams)
-        kernels.segment_products(self.stack, self.problem.first, data.coordinates, data.order[0], cuts[:-1], cuts[1:], -1, -1,
-                                 self.precisions, self.targets, self.grams, self.products)
-        return self.grams.sum(axis=0), self.products.sum(axis=0)
-
-    def of_shared(self, state, rng):
-        """Sums of the shared mode's rows, by segments ``bounds[i]:bounds[i + 1]``; draws the partner mode on the way if there is one."""
-        problem, shared, partner = self.problem, self.problem.shared, self.problem.partner
-        if partner < 0:
-            batch = problem.batches[shared][0]
-            return *self.over(shared, batch), batch.bounds
-        size = problem.data.shape[shared]
-        grams, products = np.zeros((size, state.rank, state.rank)), np.zeros((size, state.rank))
-        for batch in problem.batches[partner]:
-            sums = self.over(partner, batch, shared)
-            self.draw(partner, batch, *sums, batch.bounds, state.weights * self.factor(shared)[batch.partners], state, rng)
-            kernels.contract_rows(*sums, batch.owners, self.factor(partner), batch.partners, grams, products)
-        return grams, products, np.arange(size + 1)
-
-    def draw(self, mode, batch, grams, products, bounds, scales, state, rng):
-        """Draw the batch's rows from their sums, or set them to their means where `rng` is None."""
-        factor = self.factor(mode)
-        diagonals, shifts = given.row_prior(factor, batch.rows, state.factor_means[mode], state.factor_precisions[mode],
-                                            self.problem.coherences[mode])
-        noise = np.zeros(shifts.shape) if rng is None else rng.standard_normal(shifts.shape)
-        rows = np.empty(shifts.shape)
-        kernels.draw_rows(grams, products, bounds, scales, diagonals, shifts, noise, rows)
-        if not np.isfinite(rows).all():
-            raise NumericalError(f"factor rows of mode {mode} are not finite: the data may span too many orders of magnitude")
-        factor[batch.rows] = rows
-
-
-def draw_weights(problem, state, gram, product, rng):
-    """Weights, their variances and rates (eq16, eq19, eq21), from the sums over all entries (upper triangle of `gram`)."""
-    mean, root = given.weights_posterior(np.triu(gram) + np.triu(gram, 1).T, product, state.weight_variances)
+        data = problem.data
+        cuts = data.size * np.arange(len(grams) + 1) // len(grams)
+        kernels.segment_products(stack, problem.first, data.coordinates, data.order[0], cuts[:-1], cuts[1:], -1, precisions, targets,
+                                 grams, products)
+        kernels.contract_rows(grams, products, np.zeros(len(grams), dtype=np.int64), np.ones((1, rank)), gram, product)
+    mean, root = given.weights_posterior(gram, product, state.weight_variances)
     if rng is None:
         return replace(state, weights=mean)
-    weights = mean + root @ rng.standard_normal(state.rank)
+    weights = mean + root @ rng.standard_normal(rank)
     variances = given.draw_weight_variances(weights, state.weight_rates, rng)
     return replace(state, weights=weights, weight_variances=variances,
                    weight_rates=given.draw_weight_rates(variances, problem.priors, rng))
