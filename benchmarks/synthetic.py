@@ -534,8 +534,8 @@ def fits(records):
           "the limits (largest deviation)", head, rows)
     if cells:
         print(f"\nCompared: components of weight {LEAST_WEIGHT:g} and more in the maximum-likelihood mixture that are not "
-              "narrower than the noise. Where a component of either mixture is narrower than the noise, the densities of both are "
-              "compared as convolved with it.")
+              "narrower than the noise. Where a component of either mixture is narrower than the noise, the densities of both "
+              "are compared as convolved with it.")
     table("Mixtures, seed 0: fitted / maximum likelihood", ["E", "rank", "weights", "means", "precisions"],
           ([record["kind"], record["rank"], *side_by_side(record["fit"]["pairs"])] for record in cells if record["seed"] == 0))
 
