@@ -27,8 +27,9 @@ SMALL, SMALL_RANK, LARGE_RANK = 100_000, 20, 100
 RESIDUALS = ("auto", "mixture", "none")
 # Pilot runs that choose the residual: this share of the observed entries is held out, and at most so many.
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 20_000
-# A pilot takes as many sweeps of burn-in as the run itself, fewer where that is more than this many multiply-adds, but at least 30.
-PILOT_WORK, LEAST_PILOT, PILOT_SAMPLES = 3e10, 30, 20
+# A pilot takes as many sweeps of burn-in as the run itself, fewer where that is more than this many multiply-adds, but at least 20;
+# large tensors start from fewer components, which settles the question as well.
+PILOT_WORK, LEAST_PILOT, PILOT_SAMPLES, PILOT_RANK = 2e10, 20, 10, 40
 # Multiply-adds of a sweep below which a second thread costs more than it gives.
 PARALLEL_WORK = 1e8
 # Noise of a clean tensor under the mixture, relative to the data's spread: a floor that keeps the chain moving.
@@ -221,10 +222,11 @@ def choose_residual(data, config, rng, monitor):
     part = Observed.of(values, mask)
     scale = Scale.of(part.values)
     errors = {}
-    burn_in = min(config.burn_in, max(LEAST_PILOT, int(PILOT_WORK / work(data, config))))
+    short = replace(config, rank=min(PILOT_RANK, start_rank(data, config)))
+    burn_in = min(config.burn_in, max(LEAST_PILOT, int(PILOT_WORK / work(data, short))))
     plan = fit.Schedule(burn_in, PILOT_SAMPLES, 1, config.sampler)
     for residual in ("none", "mixture"):
-        result = sample(part, scale, replace(config, residual=residual), rng, plan, monitor, f"pilot {residual}")
+        result = sample(part, scale, replace(short, residual=residual), rng, plan, monitor, f"pilot {residual}")
         predicted = scale.centre + scale.spread * result.moments.mean.reshape(-1)[data.flat[held]]
         errors[residual] = float(np.sqrt(np.mean((predicted - data.values[held]) ** 2)))
     return replace(config, residual=min(errors, key=errors.get)), errors

@@ -7,14 +7,16 @@ import numpy as np
 from .mixture import reduce_components
 from .posterior import Moments
 from .problem import Problem
-from .rank import SAFETY, add_missed, expected_law, noise_threshold, remove_unsupported, supported
+from .rank import REFIT_SWEEPS, SAFETY, add_missed, energies, expected_law, noise_threshold, remove_unsupported, supported
 from .sampler import SWEEPS, observation_law
 from .state import State
 
 # Shares of the burn-in after which components are removed and, all but the last time, missed ones looked for.
 REVISIONS = (0.25, 0.5, 0.75, 1.0)
-# Multiply-adds that one revision of the rank may cost; above it only components that plainly fit noise are removed.
+# Multiply-adds of refitting once for every component up to which a revision tries them all.
 REVISION_WORK = 3e10
+# A component with less than this share of the energy that noise can reach has been shrunk to nothing.
+NOTHING = 0.01
 MOST_SPARES = 5
 
 
@@ -75,18 +77,21 @@ def start(problem, rank, components, noise_precision, rng):
 
 
 def revise(problem, state, limit, last, rng):
-    """Remove what the data do not support and, unless it is the last time, look for what was missed; only for burn-in."""
-    trial = 40.0 * len(problem.data.shape) * problem.data.size * max(state.rank, 1) ** 2
-    affordable = int(REVISION_WORK / trial)
-    if affordable == 0:
-        state, _ = remove_unsupported(problem, state, most_failures=0)
-    else:
-        state, _ = remove_unsupported(problem, state, most_failures=affordable)
-        if not last:
-            state = add_missed(problem, state, min(MOST_SPARES, limit - state.rank, affordable))
-    if not problem.constant_residual:
-        state = reduce_components(problem, state, rng)
-    return state
+    """Remove what the data do not support and, unless it is the last time, look for what was missed; only for burn-in.
+
+    On large tensors, where trying every component would take longer than the sampling, only those are removed that the prior has
+    shrunk to nothing: on photographs the weak ones, each below the noise, matter together.
+    """
+    if state.rank:
+        trial = float(REFIT_SWEEPS * len(problem.data.shape) * problem.data.size) * state.rank**2
+        if trial * state.rank > REVISION_WORK:
+            precisions, _ = observation_law(problem, state)
+            state = state.keep_components(energies(problem, state, precisions) > NOTHING * noise_threshold(problem.data.shape))
+        else:
+            state, _ = remove_unsupported(problem, state)
+            if not last:
+                state = add_missed(problem, state, min(MOST_SPARES, limit - state.rank))
+    return state if problem.constant_residual else reduce_components(problem, state, rng)
 
 
 def burn_in(problem, state, length, sweep, rng, *, step=lambda: None):
@@ -96,14 +101,9 @@ def burn_in(problem, state, length, sweep, rng, *, step=lambda: None):
     for done in range(1, length + 1):
         state = sweep(problem, state, rng)
         if done in revisions:
-            state = revise(problem, state, limit, revisions[done], rng) if limit else revise_mixture(problem, state, rng)
+            state = revise(problem, state, limit, revisions[done], rng)
         step()
     return state
-
-
-def revise_mixture(problem, state, rng):
-    """`revise` where there is no low-rank part."""
-    return state if problem.constant_residual else reduce_components(problem, state, rng)
 
 
 def run(problem, schedule, rank, components, noise_precision, probes, rng, *, monitor, label):

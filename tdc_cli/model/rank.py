@@ -104,7 +104,7 @@ def refit(problem, state, *, goal=-np.inf, sweeps=REFIT_SWEEPS):
     return state, deviance
 
 
-def remove_unsupported(problem, state, *, most_failures=None):
+def remove_unsupported(problem, state):
     """Remove components without which the others fit the data as well: those that fit noise, and halves of split ones.
 
     Only for burn-in: the choice is no draw from the posterior.
@@ -113,8 +113,6 @@ def remove_unsupported(problem, state, *, most_failures=None):
     ----------
     problem : Problem
     state : State
-    most_failures : int, optional
-        Deletions that may fail in a row before the remaining components are kept untried. Default: all are tried.
 
     Returns
     -------
@@ -131,24 +129,18 @@ def remove_unsupported(problem, state, *, most_failures=None):
         if rises[weakest] >= threshold:
             break
         fitted = fitted.keep_components(np.arange(fitted.rank) != weakest)
-    if most_failures == 0:
-        return fitted, np.nan
     fitted, level = refit(problem, fitted)
     essential = np.zeros(fitted.rank, dtype=bool)
-    failures = 0
-    while not essential.all() and (most_failures is None or failures < most_failures):
+    while not essential.all():
         rises = np.where(essential, np.inf, weight_rises(problem, fitted))
         weakest = int(np.argmin(rises))
-        kept = np.arange(fitted.rank) != weakest
-        trial, deviance = refit(problem, fitted.keep_components(kept), goal=level + threshold)
+        trial, deviance = refit(problem, fitted.keep_components(np.arange(fitted.rank) != weakest), goal=level + threshold)
         if deviance < level + threshold:
             # the others may come down further: what counts for the next deletion is the best fit with those that are left
             fitted, level = refit(problem, trial)
             essential = np.zeros(fitted.rank, dtype=bool)
-            failures = 0
         else:
             essential[weakest] = True
-            failures += 1
     return (fitted if fitted.rank < state.rank else state), level
 
 
