@@ -275,8 +275,8 @@ def photograph():
 
         table("A photograph, 256x256x3, 60 % of the entries missing, `tdc complete-image --method datc`, warm, pilot runs and "
               "chains included",
-              ["options", "seconds of completion", "of the whole command", "chains x (burn-in + draws)", "residual", "rank", "PSNR",
-               "worst R-hat", "warnings"], rows())
+              ["options", "seconds of completion", "of the whole command", "chains x (burn-in + draws)", "residual", "rank",
+               "PSNR", "worst R-hat", "warnings"], rows())
 
 
 SECTIONS = ("speed", "memory", "effective", "photograph")
