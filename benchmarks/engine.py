@@ -225,8 +225,9 @@ def effective(draws):
     probes = diagnostics.probes(drawn.observed.reshape(-1), rng)
     rows = []
     with threads.kernels(1):
-        start = fit.start(problem, datc.SMALL_RANK, 6, (scale.spread / drawn.noise_std) ** 2, rng)
-        start = fit.burn_in(problem, start, datc.Config().burn_in, sweep_collapsed, rng)
+        config = datc.with_defaults(data, datc.Config())
+        start = fit.start(problem, config.rank, config.components, (scale.spread / drawn.noise_std) ** 2, rng)
+        start = fit.burn_in(problem, start, config.burn_in, sweep_collapsed, rng)
         for name in ("literal", "collapsed"):
             state, sweep, seconds = start, SWEEPS[name], 0.0
             traces = np.empty((1 + len(probes), draws))
