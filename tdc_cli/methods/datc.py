@@ -257,14 +257,7 @@ def summary(result, scale, config, pilots):
     variance = moments.variance()
     ranks = result.traces["rank"].ravel().astype(int)
     counts, times = np.unique(ranks, return_counts=True)
-    last = result.states[-1]
-    order = np.argsort(-last.component_weights)
-    with np.errstate(divide="ignore"):
-        precisions = last.component_precisions[order] / spread**2
-    mixture = None
-    if config.residual == "mixture":
-        mixture = {"weights": last.component_weights[order].tolist(),
-                   "means": (scale.centre + last.component_means[order] * spread).tolist(), "precisions": precisions.tolist()}
+    mixture = mean_mixture(moments.mixtures[-config.samples:], scale) if config.residual == "mixture" else None
     parameters = asdict(config) | {"ordered_modes": list(config.ordered_modes)}
     if pilots is not None:
         parameters["held_out_rmse"] = pilots
@@ -276,7 +269,7 @@ def summary(result, scale, config, pilots):
         latent_interval_sd=spread * moments.interval_sd(),
         rank={"value": int(counts[np.argmax(times)]),
               "posterior": {str(c): float(t) for c, t in zip(counts, times / len(ranks))},
-              "paper_count": paper_count(last, spread)},
+              "paper_count": paper_count(result.states[-1], spread)},
         mixture=mixture,
         noise_std=float(spread * np.sqrt(noise_variance)),
         diagnostics={"r_hat": r_hat, "ess": ess, "chains": config.chains, "burn_in": config.burn_in, "draws": config.samples},
@@ -285,6 +278,19 @@ def summary(result, scale, config, pilots):
         low_rank=spread * moments.low_rank,
         warnings=tuple(warnings),
     )
+
+
+def mean_mixture(draws, scale):
+    """Mixture in data units, averaged over the draws of one chain, by falling weight.
+
+    The number of components is settled in burn-in, and the data tell those that are left apart, so that a component keeps its place
+    from draw to draw. Draws in which one had nothing to hold are left out.
+    """
+    most = max(len(weights) for _, weights, _, _ in draws)
+    weights, means, precisions = (np.mean([draw[i] for draw in draws if len(draw[1]) == most], axis=0) for i in (1, 2, 3))
+    order = np.argsort(-weights)
+    return {"weights": weights[order].tolist(), "means": (scale.centre + scale.spread * means[order]).tolist(),
+            "precisions": (precisions[order] / scale.spread**2).tolist()}
 
 
 def warm_up(order, config):

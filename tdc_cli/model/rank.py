@@ -18,6 +18,8 @@ from .state import unit_weights
 REFIT_SWEEPS = 40
 # Sweeps after which a trial is given up once its fall, kept up to the end, would not bring it under the threshold.
 PATIENCE = 8
+# A refit has settled once a sweep lowers the deviance by less than this share of what noise can reach.
+SETTLED = 0.01
 # A component must lower the deviance by this many times what noise can reach at most: on few entries noise reaches a little further
 # than the law for a full tensor says.
 SAFETY = 1.5
@@ -86,6 +88,7 @@ def refit(problem, state, *, goal=-np.inf, sweeps=REFIT_SWEEPS):
     goal : float, optional
         Stop as soon as the deviance is below this, or once it is plain that it will not get there.
     sweeps : int
+        At most so many; fewer once the deviance has settled.
 
     Returns
     -------
@@ -99,6 +102,8 @@ def refit(problem, state, *, goal=-np.inf, sweeps=REFIT_SWEEPS):
         before = deviance
         state = draw_low_rank(problem, state, None, precisions=precisions, targets=targets)
         deviance, precisions, targets = expected_law(problem, state)
+        if before - deviance < SETTLED * noise_threshold(problem.data.shape):
+            break
         if sweep >= PATIENCE and deviance - (before - deviance) * (sweeps - sweep) > goal > -np.inf:
             break
     return state, deviance
@@ -167,7 +172,10 @@ def add_missed(problem, state, most):
         # A missed component is heavy-tailed, and the mixture may have taken its largest entries for residual: weighting by the
         # mixture finds the weak ones, not weighting the strong ones.
         trials = [refit(problem, with_component(problem, state, weighted)) for weighted in (True, False)]
-        grown, deviance = remove_unsupported(problem, min(trials, key=lambda trial: trial[1])[0])
+        grown, deviance = min(trials, key=lambda trial: trial[1])
+        if level - deviance < threshold:
+            break
+        grown, deviance = remove_unsupported(problem, grown)
         if grown.rank <= state.rank or level - deviance < threshold * (grown.rank - state.rank):
             break
         state, level = grown, deviance
