@@ -36,26 +36,3 @@ def limited(count):
         finally:
             if numba:
                 numba.set_num_threads(before)
-
-
-@contextlib.contextmanager
-def kernels(count=None):
-    """Within the block, BLAS has one thread, because compiled kernels call it from each of theirs, and the kernels have `count`.
-
-    One thread also makes every BLAS result the same to the last bit, whatever the machine.
-
-    Parameters
-    ----------
-    count : int or None
-        None leaves the kernels' threads as they are.
-    """
-    import numba
-    from threadpoolctl import threadpool_limits
-
-    before = numba.get_num_threads()
-    with threadpool_limits(1, user_api="blas"):
-        numba.set_num_threads(min(count or before, before))
-        try:
-            yield
-        finally:
-            numba.set_num_threads(before)

@@ -388,6 +388,31 @@ def test_factor_precisions(case):
         agrees(problem, state, other, claimed)
 
 
+def test_scale_of_a_coherent_mode():
+    """The orbit's density is the joint density along it, with the Jacobian of every unknown that moves."""
+    problem, state, _ = make("coherent")
+    for k, factor in enumerate(state.factors):
+        if problem.coherences[k] is None:
+            continue
+
+        def moved(shift, k=k):
+            at = np.arange(3) == k
+            grown = np.exp(shift)
+            return replace(state, factors=tuple(u * grown if j == k else u for j, u in enumerate(state.factors)),
+                           factor_means=np.where(at, state.factor_means * grown, state.factor_means),
+                           factor_precisions=np.where(at, state.factor_precisions / grown**2, state.factor_precisions),
+                           weights=state.weights / grown, weight_variances=state.weight_variances / grown**2,
+                           weight_rates=state.weight_rates * grown**2)
+
+        jacobian = factor.size + 1 - 2 - RANK - 2 * RANK + 2 * RANK  # U, mu, tau, lambda, gamma, kappa: powers of the scale
+        for shift in (-0.7, 0.3):
+            claimed = np.subtract(*(given.log_scale_density(s, factor, state.factor_means[k], state.factor_precisions[k],
+                                                            state.weight_rates, problem.priors, problem.coherences[k])
+                                    for s in (shift, 0.0)))
+            agrees(problem, moved(shift), state, claimed - jacobian * shift)
+        np.testing.assert_allclose(sampler.cp_values(problem, moved(0.4)), sampler.cp_values(problem, state), rtol=1e-12)
+
+
 def test_drawn_factor_precisions_with_coherence():
     """The Metropolis steps in log tau^(k) have the stationary law of `log_coherent_precision`."""
     problem, state, rng = make("coherent")

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from .. import threads
 from ..errors import ConfigError
 from ..model import diagnostics, fit
 from ..model.coherence import Coherence
+from ..model.kernels import kernel_threads
 from ..model.posterior import Scale
 from ..model.problem import Problem
 from ..model.rank import paper_count
@@ -148,7 +148,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         if not 0 <= mode < values.ndim:
             raise ConfigError(f"ordered mode {mode} does not exist: the tensor has modes 0 to {values.ndim - 1}")
     config = with_defaults(data, config)
-    with threads.kernels(None if work(data, config) > PARALLEL_WORK else 1):
+    with kernel_threads(None if work(data, config) > PARALLEL_WORK else 1):
         config, pilots = choose_residual(data, config, rng, monitor)
         scale = Scale.of(data.values)
         plan = fit.Schedule(config.burn_in, config.samples, config.chains, config.sampler)

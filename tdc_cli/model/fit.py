@@ -6,7 +6,6 @@ import numpy as np
 
 from .mixture import reduce_components
 from .posterior import Moments
-from .problem import Problem
 from .rank import REFIT_SWEEPS, SAFETY, add_missed, energies, expected_law, noise_threshold, remove_unsupported, supported
 from .sampler import SWEEPS, observation_law
 from .state import State
