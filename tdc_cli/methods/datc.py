@@ -234,7 +234,9 @@ def choose_residual(data, config, rng, monitor):
     errors = {}
     short = replace(config, rank=min(PILOT_RANK, start_rank(config)))
     burn_in = min(config.burn_in, max(LEAST_PILOT, int(PILOT_WORK / work(data, short))))
-    plan = fit.Schedule(burn_in, PILOT_SAMPLES, 1, config.sampler)
+    # a single chain may end in a poor mode, which must not decide; on large tensors that has not been seen, and time is short
+    small = work(data, config) <= PARALLEL_WORK
+    plan = fit.Schedule(burn_in, PILOT_SAMPLES, 2 if small else 1, config.sampler)
     for residual in ("none", "mixture"):
         result = sample(part, scale, replace(short, residual=residual), rng, plan, monitor, f"pilot {residual}")
         predicted = scale.centre + scale.spread * result.moments.mean.reshape(-1)[data.flat[held]]

@@ -10,8 +10,8 @@ from .rank import REFIT_SWEEPS, SAFETY, add_missed, energies, expected_law, nois
 from .sampler import SWEEPS, observation_law
 from .state import State
 
-# Shares of the burn-in after which components are removed and, all but the last time, missed ones looked for.
-REVISIONS = (0.25, 0.5, 0.75, 1.0)
+# Shares of the burn-in after which components are removed and missed ones looked for.
+REVISIONS = (0.5, 0.65, 0.8, 1.0)
 # Multiply-adds of refitting once for every component up to which a revision tries them all.
 REVISION_WORK = 3e10
 # A component with less than this share of the energy that noise can reach has been shrunk to nothing.
@@ -75,8 +75,8 @@ def start(problem, rank, components, noise_precision, rng):
                  np.zeros(data.size), np.zeros(count), precisions, np.full(count, 1.0 / count), noise_precision)
 
 
-def revise(problem, state, limit, last, rng):
-    """Remove what the data do not support and, unless it is the last time, look for what was missed; only for burn-in.
+def revise(problem, state, limit, rng):
+    """Remove what the data do not support and look for what was missed; only for burn-in.
 
     On large tensors, where trying every component would take longer than the sampling, only those are removed that the prior has
     shrunk to nothing: on photographs the weak ones, each below the noise, matter together.
@@ -88,19 +88,18 @@ def revise(problem, state, limit, last, rng):
             state = state.keep_components(energies(problem, state, precisions) > NOTHING * noise_threshold(problem.data.shape))
         else:
             state, _ = remove_unsupported(problem, state)
-            if not last:
-                state = add_missed(problem, state, min(MOST_SPARES, limit - state.rank))
+            state = add_missed(problem, state, min(MOST_SPARES, limit - state.rank))
     return state if problem.constant_residual else reduce_components(problem, state, rng)
 
 
 def burn_in(problem, state, length, sweep, rng, *, step=lambda: None):
     """State after the burn-in, with the rank and the number of mixture components settled."""
     limit = state.rank
-    revisions = {max(1, round(share * length)): share == 1.0 for share in REVISIONS}
+    revisions = {max(1, round(share * length)) for share in REVISIONS}
     for done in range(1, length + 1):
         state = sweep(problem, state, rng)
         if done in revisions:
-            state = revise(problem, state, limit, revisions[done], rng)
+            state = revise(problem, state, limit, rng)
         step()
     return state
 
