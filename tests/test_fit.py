@@ -273,7 +273,7 @@ def test_defaults_follow_the_size():
     small = datc.with_defaults(Observed.of(np.zeros((30, 30, 30)), np.ones((30, 30, 30), dtype=bool)), datc.Config())
     assert (small.rank, small.burn_in, small.samples) == (20, 200, 100)
     large = datc.with_defaults(Observed.of(np.zeros((200, 200, 3)), np.ones((200, 200, 3), dtype=bool)), datc.Config())
-    assert large.rank == 150 and large.burn_in < small.burn_in
+    assert large.rank == 130 and large.burn_in < small.burn_in
     assert datc.with_defaults(Observed.of(np.zeros((3, 3)), np.ones((3, 3), dtype=bool)), datc.Config(rank=7)).rank == 7
 
 

@@ -26,7 +26,7 @@ from . import Completion, silent
 # video, start above the paper's 100, which gains 0.5 dB at 60 % missing, and are sampled for as long as a user waits.
 SMALL = 100_000
 SMALL_RANK, SMALL_BURN_IN, SMALL_SAMPLES = 20, 200, 100
-LARGE_RANK, LARGE_BURN_IN, LARGE_SAMPLES = 150, 50, 40
+LARGE_RANK, LARGE_BURN_IN, LARGE_SAMPLES = 130, 50, 40
 RESIDUALS = ("auto", "mixture", "none")
 # Pilot runs that choose the residual: this share of the observed entries is held out, and at most so many.
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 20_000
@@ -46,7 +46,7 @@ class Config:
     Attributes
     ----------
     rank : int or None
-        Number of CP components at the start; None: 20 up to 100,000 entries, 150 above.
+        Number of CP components at the start; None: 20 up to 100,000 entries, 130 above.
     components : int
         Mixture components at the start; fewer as burn-in finds them not needed.
     residual : {"auto", "mixture", "none"}
@@ -234,10 +234,11 @@ def choose_residual(data, config, rng, monitor):
     errors = {}
     short = replace(config, rank=min(PILOT_RANK, start_rank(config)))
     burn_in = min(config.burn_in, max(LEAST_PILOT, int(PILOT_WORK / work(data, short))))
-    # a single chain may end in a poor mode, which must not decide; on large tensors that has not been seen, and time is short
     small = work(data, config) <= PARALLEL_WORK
-    plan = fit.Schedule(burn_in, PILOT_SAMPLES, 2 if small else 1, config.sampler)
     for residual in ("none", "mixture"):
+        # a single chain of a mixture may end in a poor mode, which must not decide; on large tensors time is too short for two
+        chains = 2 if small and residual == "mixture" else 1
+        plan = fit.Schedule(burn_in, PILOT_SAMPLES, chains, config.sampler)
         result = sample(part, scale, replace(short, residual=residual), rng, plan, monitor, f"pilot {residual}")
         predicted = scale.centre + scale.spread * result.moments.mean.reshape(-1)[data.flat[held]]
         errors[residual] = float(np.sqrt(np.mean((predicted - data.values[held]) ** 2)))
