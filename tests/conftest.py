@@ -54,3 +54,12 @@ def report_of(result):
     """The JSON report on standard output."""
     assert result.exit_code == 0, result.stderr
     return json.loads(result.stdout)
+
+
+@pytest.fixture
+def one_thread():
+    """One thread for kernels and BLAS: at the size of the tests starting a second one costs more than the work."""
+    from tdc_cli.model.kernels import kernel_threads
+
+    with kernel_threads(1):
+        yield

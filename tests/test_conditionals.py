@@ -6,11 +6,9 @@ given everything else, which is the same number for every ``e`` only if eq33 is 
 
 from dataclasses import astuple, replace
 
-import numba
 import numpy as np
 import pytest
 from scipy import stats
-from threadpoolctl import threadpool_limits
 
 from tdc_cli.model import conditionals as given
 from tdc_cli.model import kernels, sampler
@@ -53,13 +51,7 @@ def mixture():
     return make("learnt")
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    with threadpool_limits(1):
-        yield
-    numba.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def log_normal(x, mean, precision):

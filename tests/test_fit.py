@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 
-import numba
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
 
 from tdc_cli import methods, synth
 from tdc_cli.errors import ConfigError
@@ -16,14 +14,7 @@ from tdc_cli.model.problem import Problem
 from tdc_cli.model.sampler import cp_values, sweep_collapsed
 from tdc_cli.tensor import Observed, cp_to_tensor
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    with threadpool_limits(1):
-        yield
-    numba.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def low_rank(shape, components, seed=0, noise=0.01):

@@ -11,7 +11,6 @@ changes by itself. Broken samplers, each with one slip, are put through the same
 
 from dataclasses import dataclass, fields, replace
 
-import numba
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
@@ -374,13 +373,7 @@ SLIPS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """At this size starting a second thread costs more than the sweep."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    yield
-    numba.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.mark.parametrize("case, count", RIGHT, ids=lambda v: getattr(v, "name", str(v)))

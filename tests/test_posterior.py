@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 
-import numba
 import numpy as np
 import pytest
 from scipy import stats
-from threadpoolctl import threadpool_limits
 
 from tdc_cli.model import conditionals, sampler
 from tdc_cli.model.joint import draw_prior
@@ -25,13 +23,7 @@ DRAWS, RESIDUALS_A_DRAW = 60, 2000
 Z90 = stats.norm.ppf(0.95)
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    with threadpool_limits(1):
-        yield
-    numba.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(params=["mixture", "constant"])
