@@ -75,20 +75,23 @@ def start(problem, rank, components, noise_precision, rng):
                  np.zeros(data.size), np.zeros(count), precisions, np.full(count, 1.0 / count), noise_precision)
 
 
+def searchable(problem, rank):
+    """Whether refitting once for each of `rank` components is affordable."""
+    return float(REFIT_SWEEPS * len(problem.data.shape) * problem.data.size) * rank**3 <= REVISION_WORK
+
+
 def revise(problem, state, limit, rng):
     """Remove what the data do not support and look for what was missed; only for burn-in.
 
     On large tensors, where trying every component would take longer than the sampling, only those are removed that the prior has
     shrunk to nothing: on photographs the weak ones, each below the noise, matter together.
     """
-    if state.rank:
-        trial = float(REFIT_SWEEPS * len(problem.data.shape) * problem.data.size) * state.rank**2
-        if trial * state.rank > REVISION_WORK:
-            precisions, _ = observation_law(problem, state)
-            state = state.keep_components(energies(problem, state, precisions) > NOTHING * noise_threshold(problem.data.shape))
-        else:
-            state, _ = remove_unsupported(problem, state)
-            state = add_missed(problem, state, min(MOST_SPARES, limit - state.rank))
+    if state.rank and searchable(problem, state.rank):
+        state, _ = remove_unsupported(problem, state)
+        state = add_missed(problem, state, min(MOST_SPARES, limit - state.rank))
+    elif state.rank:
+        precisions, _ = observation_law(problem, state)
+        state = state.keep_components(energies(problem, state, precisions) > NOTHING * noise_threshold(problem.data.shape))
     return state if problem.constant_residual else reduce_components(problem, state, rng)
 
 
@@ -138,7 +141,8 @@ def run(problem, schedule, rank, components, noise_precision, probes, rng, *, mo
     generators = rng.spawn(schedule.chains)
     states = [burn_in(problem, start(problem, rank, components, noise_precision, own), schedule.burn_in, sweep, own, step=step)
               for own in generators]
-    states, restarted = leave_poor_modes(problem, states)
+    # on a large tensor every chain ends in a mode of its own, and averaging over them is what several chains are for
+    states, restarted = leave_poor_modes(problem, states) if searchable(problem, rank) else (states, 0)
     moments = Moments(problem)
     traces = {name: np.zeros((schedule.chains, schedule.samples))
               for name in ["rank", "noise_std", "log_likelihood", *(f"probe_{i + 1}" for i in range(len(probes)))]}
