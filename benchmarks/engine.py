@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_info
 from tdc_cli import synth, threads
 from tdc_cli.methods import datc
 from tdc_cli.model import diagnostics, fit, kernels
+from tdc_cli.model.kernels import kernel_threads
 from tdc_cli.model.posterior import Scale, mixture_moments
 from tdc_cli.model.problem import Problem
 from tdc_cli.model.rank import expected_law
@@ -116,10 +117,10 @@ def measure_speed(shape, missing, rank, counts, repetitions):
     rng = np.random.default_rng(1)
     best, syrk = {count: {} for count in counts}, np.inf
     for repetition in range(repetitions + 1):
-        with threads.kernels(1):
+        with kernel_threads(1):
             syrk = min(syrk, dsyrk_seconds(rank))
         for count in counts:
-            with threads.kernels(count):
+            with kernel_threads(count):
                 begin = time.perf_counter()
                 with clocked() as found:
                     draw_low_rank(problem, state, rng)
@@ -135,7 +136,7 @@ def measure_speed(shape, missing, rank, counts, repetitions):
 def speed(repetitions):
     """Tables of the row sweep beside BLAS, and of full sweeps."""
     counts = sorted({1, min(2, threads.available())})
-    with threads.kernels(1):
+    with kernel_threads(1):
         dsyrk_seconds(RANKS[0], 0.01)  # loads scipy's BLAS
         print(f"BLAS: {blas()}; processor cores: {threads.available()}; best of {repetitions} repetitions")
     shares, sweeps = [], []
@@ -224,7 +225,7 @@ def effective(draws):
     rng = np.random.default_rng(0)
     probes = diagnostics.probes(drawn.observed.reshape(-1), rng)
     rows = []
-    with threads.kernels(1):
+    with kernel_threads(1):
         config = datc.with_defaults(data, datc.Config())
         start = fit.start(problem, config.rank, config.components, (scale.spread / drawn.noise_std) ** 2, rng)
         start = fit.burn_in(problem, start, config.burn_in, sweep_collapsed, rng)

@@ -459,7 +459,7 @@ def execute(plan, monitor=methods.silent):
         warnings=[*plan.notes, *plan.warnings, *completion.warnings, *reasons],
     )
     if job.report is not None:
-        write_bytes(job.report, report.to_json().encode())
+        write_bytes(job.report, report.to_json().encode(errors="backslashreplace"))
     return report
 
 
@@ -496,7 +496,11 @@ def _stored(plan, values, known):
     dtype = plan.media.values.dtype
     if plan.media.full_range:
         return np.clip(np.rint(values * plan.scale), 0, plan.scale).astype(dtype)
-    return values.astype(dtype)
+    with np.errstate(over="ignore"):
+        stored = values.astype(dtype)
+    if np.isinf(stored).any():
+        raise NumericalError(f"{plan.media.path}: {np.isinf(stored).sum()} values are too large for {dtype}; give the input as float64")
+    return stored
 
 
 def _uncertainty(plan, completion):

@@ -270,7 +270,8 @@ def test_defaults_follow_the_size():
 
 @pytest.mark.parametrize("parameters", [
     {"residual": "both"}, {"sampler": "nuts"}, {"rank": 0}, {"burn_in": 0}, {"chains": 0}, {"noise_std": "little"}, {"tau0": 0.0},
-    {"eta0": -1.0}, {"alpha0": 0.0},
+    {"eta0": -1.0}, {"alpha0": 0.0}, {"noise_std": -1.0}, {"noise_std": np.nan}, {"noise_std": np.inf}, {"mu0": np.nan},
+    {"kappa_rate": np.inf}, {"resolution": -1.0}, {"components": 10**20}, {"samples": 10**20}, {"tau0": 1.0, "noise_std": 0.1},
 ])
 def test_senseless_parameters_are_refused_in_one_line(parameters):
     with pytest.raises(ConfigError) as refused:
@@ -281,3 +282,15 @@ def test_senseless_parameters_are_refused_in_one_line(parameters):
 def test_an_ordered_mode_that_does_not_exist():
     with pytest.raises(ConfigError, match="ordered mode 3"):
         complete(*low_rank((5, 5, 5), 1)[:2], ordered_modes=(0, 3))
+
+
+def test_noise_out_of_proportion():
+    with pytest.raises(ConfigError, match="out of proportion"):
+        complete(*low_rank((5, 5, 5), 1)[:2], residual="mixture", noise_std=1e30)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e150, 1e300])
+def test_values_near_the_ends_of_the_range_of_floats(scale):
+    values, observed, truth = low_rank((12, 11, 10), 1)
+    done = complete(values * scale / 100, observed, residual="none")
+    assert error(replace(done, mean=done.mean / scale * 100), truth) < 0.05

@@ -78,7 +78,7 @@ def complete_image(
         for text in done.warnings[len(plan.notes) + len(plan.warnings) :]:
             click.echo(f"tdc: warning: {text}", err=True)
     if as_json:
-        click.echo(done.to_json(), nl=False)
+        click.echo(done.to_json().encode(errors="backslashreplace"), nl=False)
     elif not quiet:
         click.echo(done.summary())
 

@@ -51,7 +51,8 @@ class Group(click.Group):
     def invoke(self, ctx):
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
         except BrokenPipeError as error:
             raise _ClosedPipe from error
         except KeyboardInterrupt as error:

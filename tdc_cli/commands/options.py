@@ -145,7 +145,7 @@ what_is_missing = stack(
     ),
     click.option(
         "--mask-dilate",
-        type=click.IntRange(0),
+        type=click.IntRange(0, 10_000),
         default=0,
         show_default=True,
         metavar="N",
@@ -197,6 +197,7 @@ how_to_complete = stack(
         "--param",
         "parameters",
         multiple=True,
+        envvar="TDC_COMPLETE_IMAGE_PARAM",
         callback=_pairs,
         metavar="KEY=VALUE",
         help="Any other parameter of the method (see 'tdc methods NAME'); may be repeated.",
@@ -207,7 +208,13 @@ how_to_complete = stack(
 how_to_run = stack(
     click.option("--overwrite", is_flag=True, help="Replace outputs that exist; otherwise they are refused before any work."),
     click.option("--dry-run", is_flag=True, help="Check everything, say what would be done, write nothing."),
-    click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, and nothing else, on standard output."),
+    click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        envvar="TDC_COMPLETE_IMAGE_JSON",
+        help="Print the report as JSON, and nothing else, on standard output.",
+    ),
     click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
     click.option("-v", "--verbose", is_flag=True, help="Print the parameters in force, and tracebacks of unexpected errors."),
     click.option(

@@ -23,7 +23,7 @@ def shown(wanted):
     """
     if not wanted:
         yield lambda done, total, label: None
-    elif sys.stderr.isatty():
+    elif sys.stderr is not None and sys.stderr.isatty():
         from tqdm import tqdm
 
         with tqdm(total=0, file=sys.stderr, leave=False, dynamic_ncols=True, delay=0.5) as bar:

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 import secrets
+import stat
 from pathlib import Path
 
 from ..errors import InputError, OutputError
@@ -45,6 +46,8 @@ def write_bytes(path, content):
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
+            if target.exists():  # a private file stays private
+                os.chmod(part, stat.S_IMODE(target.stat().st_mode))
             os.replace(part, target)
         finally:
             with contextlib.suppress(FileNotFoundError):

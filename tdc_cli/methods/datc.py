@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from ..errors import ConfigError
+from ..errors import ConfigError, NumericalError
 from ..model import diagnostics, fit
 from ..model.coherence import Coherence
-from ..model.kernels import kernel_threads
+from ..model.kernels import CACHE, kernel_threads
 from ..model.posterior import Scale
 from ..model.problem import Problem
 from ..model.rank import paper_count
@@ -28,6 +28,11 @@ SMALL = 100_000
 SMALL_RANK, SMALL_BURN_IN, SMALL_SAMPLES = 20, 200, 100
 LARGE_RANK, LARGE_BURN_IN, LARGE_SAMPLES = 130, 50, 40
 RESIDUALS = ("auto", "mixture", "none")
+# Bounds that keep a slip of the keyboard from asking for more than any machine has.
+MOST = {"rank": 2000, "components": 50, "burn_in": 1_000_000, "samples": 1_000_000, "chains": 1000}
+LARGEST = 1e9
+# Noise levels, relative to the data's spread, between which the arithmetic holds.
+NOISE_RANGE = (1e-7, 1e7)
 # Pilot runs that choose the residual: this share of the observed entries is held out, and at most so many.
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 20_000
 # A pilot takes as many sweeps of burn-in as the run itself, fewer where that is more than this many multiply-adds, but at least 20;
@@ -102,18 +107,24 @@ class Config:
             raise ConfigError(f"residual '{self.residual}' is not one of {', '.join(RESIDUALS)}")
         if self.sampler not in SWEEPS:
             raise ConfigError(f"sampler '{self.sampler}' is not one of {', '.join(SWEEPS)}")
-        for name in ("burn_in", "samples", "chains", "components"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if self.rank is not None and self.rank < 1:
-            raise ConfigError(f"rank is {self.rank}; it must be at least 1 (to leave out the low-rank part use method datc-nx)")
+        for name, most in MOST.items():
+            value = getattr(self, name)
+            if value is not None and not 1 <= value <= most:
+                raise ConfigError(f"{name} is {value}; it must be from 1 to {most}")
         if isinstance(self.noise_std, str) and self.noise_std != "auto":
             raise ConfigError(f"noise_std '{self.noise_std}' is neither a number nor auto")
+        if not isinstance(self.noise_std, str) and not 0 <= self.noise_std < np.inf:
+            raise ConfigError(f"noise_std is {self.noise_std:g}; it must be 0 or a finite standard deviation")
+        if self.tau0 is not None and self.noise_std != 0:
+            raise ConfigError("the noise level is given twice, by tau0 and by noise_std; leave one out")
+        if not abs(self.mu0) < LARGEST:
+            raise ConfigError(f"mu0 is {self.mu0:g}; it must be between -{LARGEST:g} and {LARGEST:g}")
         for name in ("beta0", "a0", "b0", "alpha0", "kappa_rate", "eta0"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name} is {getattr(self, name):g}; it must be above 0")
-        if self.tau0 is not None and not self.tau0 > 0:
-            raise ConfigError(f"tau0 is {self.tau0:g}; it must be above 0")
+            if not 0 < getattr(self, name) < LARGEST:
+                raise ConfigError(f"{name} is {getattr(self, name):g}; it must be above 0 and below {LARGEST:g}")
+        for name in ("tau0", "resolution"):
+            if getattr(self, name) is not None and not 0 < getattr(self, name) < np.inf:
+                raise ConfigError(f"{name} is {getattr(self, name):g}; it must be above 0 and finite")
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent):
@@ -149,10 +160,13 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
             raise ConfigError(f"ordered mode {mode} does not exist: the tensor has modes 0 to {values.ndim - 1}")
     config = with_defaults(data, config)
     with kernel_threads(None if work(data, config) > PARALLEL_WORK else 1):
-        config, pilots = choose_residual(data, config, rng, monitor)
-        scale = Scale.of(data.values)
-        plan = fit.Schedule(config.burn_in, config.samples, config.chains, config.sampler)
-        result = sample(data, scale, config, rng, plan, monitor, "sweep")
+        try:
+            config, pilots = choose_residual(data, config, rng, monitor)
+            scale = Scale.of(data.values)
+            plan = fit.Schedule(config.burn_in, config.samples, config.chains, config.sampler)
+            result = sample(data, scale, config, rng, plan, monitor, "sweep")
+        except np.linalg.LinAlgError as error:
+            raise NumericalError(f"the sampler broke down ({error}); check the hyperparameters and the noise level") from error
         return summary(result, scale, config, pilots)
 
 
@@ -199,12 +213,14 @@ def noise(config, scale):
     """
     if config.residual == "none":
         return 10.0, True
-    if config.tau0 is not None:
-        return config.tau0 * scale.spread**2, False
     if config.noise_std == "auto":
         return 100.0, True
-    if config.noise_std > 0:
-        return (scale.spread / config.noise_std) ** 2, False
+    given = config.tau0**-0.5 if config.tau0 is not None else config.noise_std
+    if given > 0:
+        relative = given / scale.spread
+        if not NOISE_RANGE[0] <= relative <= NOISE_RANGE[1]:
+            raise ConfigError(f"a noise level of {given:g} is out of proportion to the data, whose spread is {scale.spread:g}")
+        return relative**-2, False
     step = (config.resolution or 0.0) / scale.spread / np.sqrt(12.0)
     return max(CLEAN_NOISE, step) ** -2, False
 
@@ -256,6 +272,8 @@ def summary(result, scale, config, pilots):
                         "more --burn-in and --samples may help")
     if result.restarted:
         warnings.append(f"{result.restarted} of {config.chains} chains ended burn-in in a poorer mode and went on from the best one")
+    if not CACHE:
+        warnings.append("compiled code cannot be kept, so every run compiles anew: set NUMBA_CACHE_DIR to a folder that can be written")
     noise_variance = moments.mean_noise_variance()
     variance = moments.variance()
     ranks = result.traces["rank"].ravel().astype(int)

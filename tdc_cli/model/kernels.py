@@ -18,6 +18,18 @@ from numba import njit, prange, types
 from numba.extending import get_cython_function_address
 from threadpoolctl import threadpool_limits
 
+
+def _cache_works():
+    """Whether numba finds a folder that it may write compiled code to; it raises if there is none."""
+    try:
+        njit(cache=True)(lambda: None)
+    except RuntimeError:
+        return False
+    return True
+
+
+# Without such a folder (a read-only package and home) every run compiles anew, which is slow but right.
+CACHE = _cache_works()
 # Entries gathered before each rank-B update: B x R doubles stay in a core's second-level cache up to rank 200 or so.
 BLOCK = 256
 # Entries a thread takes at a time in the kernels that work entry by entry.
@@ -76,7 +88,7 @@ def _gather(line, stack, first, coordinates, mode, entry):
             started = True
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@njit(parallel=True, cache=CACHE, nogil=True)
 def segment_products(stack, first, coordinates, entries, begins, ends, mode, precisions, targets, grams, products):
     """Weighted Gram matrix and right side of every segment of observed entries: the sums of eq24, all ranks at once.
 
@@ -141,7 +153,7 @@ def segment_products(stack, first, coordinates, entries, begins, ends, mode, pre
             gram[:] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHE, nogil=True)
 def contract_rows(grams, products, rows, factor, gram, product):
     """Gram matrix and right side of the CP weights from those of one mode's rows.
 
@@ -175,7 +187,7 @@ def contract_rows(grams, products, rows, factor, gram, product):
             gram[a, b] = gram[b, a]
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@njit(parallel=True, cache=CACHE, nogil=True)
 def draw_rows(grams, products, bounds, weights, diagonals, shifts, noise, rows):
     """Draw factor rows from their Gaussian conditionals (eq23, a whole row at a time).
 
@@ -231,7 +243,7 @@ def draw_rows(grams, products, bounds, weights, diagonals, shifts, noise, rows):
                sizes[1:].ctypes)
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@njit(parallel=True, cache=CACHE, nogil=True)
 def cp_at(stack, first, coordinates, weights, out):
     """Value of the CP tensor (eq7) at every observed entry.
 
@@ -256,7 +268,7 @@ def cp_at(stack, first, coordinates, weights, out):
             out[entry] = total
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@njit(parallel=True, cache=CACHE, nogil=True)
 def draw_labels(residuals, log_weights, means, variances, uniforms, labels):
     """Draw the mixture component of every entry (eq42, eq43) from its residual.
 
@@ -293,7 +305,7 @@ def draw_labels(residuals, log_weights, means, variances, uniforms, labels):
             labels[entry] = label
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@njit(parallel=True, cache=CACHE, nogil=True)
 def expected_labels(residuals, log_weights, means, variances, log_densities, precisions, shifts):
     """Log density of every residual under the mixture, and the component means and precisions averaged over its labels.
 
@@ -328,7 +340,7 @@ def expected_labels(residuals, log_weights, means, variances, log_densities, pre
             shifts[entry] = shift / precision
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=CACHE, nogil=True)
 def draw_weights_one_by_one(stack, first, coordinates, precision, variances, noise, residuals, weights):
     """Draw the CP weights one scalar at a time (eq15-1, eq16), keeping the residuals up to date.
 
@@ -366,7 +378,7 @@ def draw_weights_one_by_one(stack, first, coordinates, precision, variances, noi
         weights[r] = drawn
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@njit(parallel=True, cache=CACHE, nogil=True)
 def draw_rows_one_by_one(stack, first, coordinates, entries, starts, mode, rows, precision, weights, diagonals, shifts, noise,
                          residuals):
     """Draw some rows of one factor matrix one scalar at a time (eq23, eq24; with coherence eq51).
