@@ -36,7 +36,7 @@ def test_the_sessions_of_the_readme_are_real(tmp_path):
     assert found
     for line, output in found:
         words = shlex.split(line)
-        done = subprocess.run([TDC, *words[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        done = subprocess.run([TDC, *words[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=900)
         refused = output.startswith("tdc: ")
         assert done.returncode == (2 if refused else 0), f"{line}: {done.stderr}"
         if output:
