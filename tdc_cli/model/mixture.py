@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .sampler import cp_values
+from .sampler import cp_values, draw_labels
 
 PARAMETERS_A_COMPONENT = 3
 REFIT_STEPS = 25
@@ -93,8 +93,6 @@ def merged(weights, means, variances, a, b):
 
 def with_components(problem, state, weights, means, variances, rng):
     """State with another mixture, whose `variances` include the noise's; every entry goes to a component drawn for it."""
-    from .sampler import draw_labels
-
     noise = 1.0 / state.noise_precision
     precisions = 1.0 / np.maximum(variances - noise, 1e-3 * noise)
     state = replace(state, component_weights=weights, component_means=means, component_precisions=precisions)
