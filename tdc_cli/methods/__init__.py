@@ -164,6 +164,7 @@ _METHODS = (
            preset={"residual": "none"}, uncertainty=True),
     Method("datc-nx", "datc without the low-rank part: the mixture alone", "tdc_cli.methods.datc",
            preset={"low_rank": False, "residual": "mixture"}, uncertainty=True),
+    Method("field", "coloured Gaussian field: a smooth picture with correlated channels", "tdc_cli.methods.field", uncertainty=True),
     Method("biharmonic", "scikit-image's biharmonic inpainting, channel by channel", "tdc_cli.methods.biharmonic"),
 )
 
