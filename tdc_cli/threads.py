@@ -16,14 +16,25 @@ def available():
 def limited(count):
     """Within the block, BLAS and OpenMP (and numba's kernels, where they are loaded) use at most `count` threads.
 
+    SciPy's transforms, which use one unless told, and what is shared out among as many threads as they may use, get `count`.
+
     Parameters
     ----------
     count : int or None
-        None leaves everything as it is.
+        None: all cores, for SciPy's transforms; everything else is left as it is.
     """
-    if count is None:
-        yield
-        return
+    import scipy.fft
+
+    with scipy.fft.set_workers(count or available()):
+        if count is None:
+            yield
+        else:
+            with _limited_pools(count):
+                yield
+
+
+@contextlib.contextmanager
+def _limited_pools(count):
     from threadpoolctl import threadpool_limits
 
     numba = sys.modules.get("numba")  # never imported here: a method without kernels should not wait for it

@@ -37,16 +37,16 @@ class Config:
 
     def __post_init__(self):
         if not EXPONENTS[0] <= self.exponent <= EXPONENTS[1]:
-            raise ConfigError(f"exponent {self.exponent:g} is not in {EXPONENTS[0]:g} to {EXPONENTS[1]:g}")
+            raise ConfigError(f"exponent is {self.exponent:g}; it must be from {EXPONENTS[0]:g} to {EXPONENTS[1]:g}")
         if not 0 <= self.steps <= MOST_STEPS:
-            raise ConfigError(f"steps {self.steps} is not in 0 to {MOST_STEPS}")
+            raise ConfigError(f"steps is {self.steps}; it must be from 0 to {MOST_STEPS}")
         if not 1 <= self.samples <= MOST_SAMPLES:
-            raise ConfigError(f"samples {self.samples} is not in 1 to {MOST_SAMPLES}")
+            raise ConfigError(f"samples is {self.samples}; it must be from 1 to {MOST_SAMPLES}")
         if isinstance(self.noise_std, str):
             if self.noise_std != "auto":
-                raise ConfigError(f"noise_std '{self.noise_std}' is neither a number nor 'auto'")
+                raise ConfigError(f"noise_std '{self.noise_std}' is neither a number nor auto")
         elif not (math.isfinite(self.noise_std) and self.noise_std >= 0):
-            raise ConfigError(f"noise_std {self.noise_std:g} is negative or not finite")
+            raise ConfigError(f"noise_std is {self.noise_std:g}; it must be 0 or a finite standard deviation")
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent):
@@ -71,10 +71,13 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     Raises
     ------
     InputError
-        Nothing at all is observed.
+        Nothing is observed, or observed entries are not finite.
     """
     if not observed.any():
-        raise InputError("no entry is observed: nothing is left to complete from")
+        raise InputError("no entry is observed: nothing to complete from")
+    bad = np.count_nonzero(observed & ~np.isfinite(values))
+    if bad:
+        raise InputError(f"{bad} observed entries are NaN or infinite; mark them as missing")
     shape = (*values.shape[:2], -1)
     noise = None if config.noise_std == "auto" else float(config.noise_std) ** 2
     fitted, variance = field.solve_with_variance(

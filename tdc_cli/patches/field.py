@@ -33,6 +33,7 @@ Stat., 2018.
 """
 
 import contextlib
+import functools
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ import scipy.fft
 import scipy.ndimage
 
 # Exponent p of the field's precision, and eps, both found by trial on photographs; eps only keeps the mean of a window finite.
-EXPONENT = 1.75
+EXPONENT = 1.7
 EPSILON = 1e-3
 # Rounds of the accelerated iteration for the channel covariance, and the correlation of channels that it starts from.
 STEPS = 3
@@ -117,6 +118,16 @@ def _eigenvalues(shape):
     return rows[:, None] + columns
 
 
+@functools.lru_cache(maxsize=8)
+def _grid(shape, exponent):
+    """Mean eigenvalue q of Q, the eigenvalues over q and the diagonal of Q over q, both (H, W): 1 but near the border."""
+    eigenvalues = (_eigenvalues(shape) + EPSILON) ** exponent
+    level = eigenvalues.mean()
+    squares = [np.where(np.arange(n)[:, None], 1 + np.cos(np.pi * np.outer(np.arange(n), 2 * np.arange(n) + 1) / n), 1) / n for n in shape]
+    diagonal = np.einsum("kl,lj->kj", eigenvalues, squares[1])
+    return level, eigenvalues / level, np.einsum("ki,kj->ij", squares[0], diagonal) / level
+
+
 def _root(matrices, power=0.5):
     """Symmetric `power` of symmetric positive semi-definite matrices, (..., C, C)."""
     values, vectors = np.linalg.eigh(matrices)
@@ -138,10 +149,9 @@ class _Window:
         kind = np.float64 if values.size <= DOUBLE else np.float32
         self.observed = observed
         self.values = values.astype(kind)
-        eigenvalues = (_eigenvalues(values.shape[1:]) + EPSILON) ** exponent
-        self.level = eigenvalues.mean()  # q, the diagonal of Q away from the border
-        self.spectrum = (eigenvalues / self.level).astype(kind)
-        self.smoother = (1 / (eigenvalues / self.level + SHIFT)).astype(kind)
+        self.level, spectrum, self.diagonal = _grid(values.shape[1:], exponent)
+        self.spectrum = spectrum.astype(kind)
+        self.smoother = (1 / (spectrum + SHIFT)).astype(kind)
         weights = 1 << np.arange(len(values))
         codes = np.einsum("ihw,i->hw", observed, weights)
         self.patterns, self.pattern = np.unique(codes, return_inverse=True)
@@ -165,7 +175,11 @@ class _Window:
             else:
                 rest = np.ix_(~seen, ~seen)
                 block[rest] = _root(coupling[rest], -0.5)
-        self.block_variance = np.moveaxis(np.einsum("nij,nij->ni", blocks, blocks)[self.pattern], 2, 0)
+        # B, the inverse of a pixel's block q S^-1 + D, and B (q S^-1) B, by which the block near the border is put right.
+        inverses = np.einsum("nij,njk->nik", blocks, blocks)
+        bends = np.einsum("nij,jk,nki->ni", inverses, coupling, inverses)
+        self.block_variance = np.moveaxis(np.einsum("nii->ni", inverses)[self.pattern], 2, 0)
+        self.sure_variance = self.block_variance - (self.diagonal - 1) * np.moveaxis(bends[self.pattern], 2, 0)
         self.root = np.ascontiguousarray(np.moveaxis(blocks.astype(kind)[self.pattern], (2, 3), (0, 1)))
         self.free = np.ones_like(self.values) if noise else (~self.observed).astype(kind)
         self.data_precision = (self.observed / noise).astype(kind) if noise else None
@@ -231,10 +245,15 @@ class _Window:
         x, r = self.solve(b - pull, start, tolerance)
         return x, b - r
 
+    def conditional_mean(self, x, image):
+        """Mean of every pixel's entries given all other pixels of `x`, where `image` is A x; near the border an approximation."""
+        return x - self.local(self.local(image))
+
     def variance(self, squares):
         """Variance of every entry, (C, H, W): given its neighbours, and of that conditional mean, `squares` by a few samples.
 
-        The second is noisy. Relative to the first it is averaged over a few pixels, missing entries and observed ones apart.
+        With z = x - B A x, Var(x) = E[z^2] + 2 B - B A B for any B. The first term is noisy: relative to the rest it is averaged over a
+        few pixels, missing entries and observed ones apart.
         """
         spread = (0, VARIANCE_BLUR, VARIANCE_BLUR)
         ratio = squares / np.maximum(self.block_variance, np.finfo(np.float32).tiny)
@@ -243,7 +262,7 @@ class _Window:
             weights = members.astype(float)
             total = scipy.ndimage.gaussian_filter(ratio * weights, spread)
             average = total / np.maximum(scipy.ndimage.gaussian_filter(weights, spread), 1e-6)
-            variance += weights * self.block_variance * (1 + average)
+            variance += weights * (self.sure_variance + self.block_variance * average)
         return variance
 
     def spread(self, x):
@@ -495,8 +514,8 @@ def _posterior(group, covariance, noise, out, *, rng, count, keep, run, tick=lam
                 given = np.zeros_like(window.values)
                 given[:, guided] = _enlarged(coarse.deviations[k], slices, guided) / group.scale
             deviation, image = window.deviation(normals[k], np.zeros_like(mean), SAMPLE_TOLERANCE, given)
-            near = deviation - window.local(window.local(image))
-            return (deviation if given is None else deviation + given), near**2
+            square = window.conditional_mean(deviation, image) ** 2
+            return (deviation if given is None else deviation + given), square
 
         squares = 0
         for k, (deviation, square) in enumerate(inner(one, range(count))):

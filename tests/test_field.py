@@ -1,0 +1,356 @@
+"""The coloured Gaussian field, against dense Gaussian algebra and through the command line."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.fft
+from conftest import ROOT, smooth
+
+from tdc_cli import methods, threads
+from tdc_cli.errors import ConfigError, InputError
+from tdc_cli.patches import field
+
+COVARIANCE = np.array([[1.0, 0.8, 0.5], [0.8, 1.0, 0.7], [0.5, 0.7, 1.3]])
+
+
+@pytest.fixture
+def exact(monkeypatch):
+    """Conjugate gradients to the end, and no averaging of variances over neighbours."""
+    for name in ("TOLERANCE", "SAMPLE_TOLERANCE"):
+        monkeypatch.setattr(field, name, 1e-9)
+    monkeypatch.setattr(field, "VARIANCE_BLUR", 1e-3)
+
+
+def rough(height=9, width=8, channels=3, share=0.5):
+    """Values that are smooth as a random walk is, NaN where not observed, and which are observed."""
+    rng = np.random.default_rng(4)
+    values = rng.normal(size=(height, width, channels)).cumsum(axis=0).cumsum(axis=1)
+    observed = rng.random(values.shape) > share
+    return np.where(observed, values, np.nan), observed
+
+
+def laplacian(n):
+    """Of a line of n pixels with free ends."""
+    return np.diag(np.r_[1, np.full(n - 2, 2), 1]) - np.eye(n, k=1) - np.eye(n, k=-1)
+
+
+def dense(values, observed, covariance, noise, offset):
+    """Posterior mean and covariance matrix by dense algebra, (n,) and (n, n) in C order; 0 rows where known exactly."""
+    height, width, _ = values.shape
+    grid = np.kron(laplacian(height), np.eye(width)) + np.kron(np.eye(height), laplacian(width))
+    eigenvalues, vectors = np.linalg.eigh(grid + field.EPSILON * np.eye(len(grid)))
+    precision = np.kron((vectors * eigenvalues**field.EXPONENT) @ vectors.T, np.linalg.inv(covariance))
+    seen = observed.ravel()
+    data = np.where(observed, values - offset, 0).ravel()
+    if noise:
+        posterior = np.linalg.inv(precision + np.diag(seen / noise))
+        return offset + (posterior @ (data / noise)).reshape(values.shape), posterior
+    posterior = np.zeros_like(precision)
+    posterior[np.ix_(~seen, ~seen)] = np.linalg.inv(precision[np.ix_(~seen, ~seen)])
+    return offset + (data - posterior @ precision @ data).reshape(values.shape), posterior
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-3, 0.05, 20.0])
+@pytest.mark.parametrize("channels", [1, 2, 3])
+def test_mean_is_that_of_dense_algebra(exact, noise, channels):
+    values, observed = rough(channels=channels)
+    covariance = COVARIANCE[:channels, :channels]
+    fitted = field.solve(values, observed, noise, channel_covariance=covariance)
+    wanted, _ = dense(values, observed, covariance, noise, fitted.offset)
+    assert np.allclose(fitted.mean, wanted, rtol=0, atol=1e-6)
+    assert np.allclose(fitted.channel_covariance, covariance) and fitted.noise_variance == pytest.approx(noise)
+    assert noise or np.array_equal(fitted.mean[observed], values[observed])
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05, 1.0])
+def test_deviations_have_the_covariance_of_dense_algebra(exact, noise):
+    """A sample is linear in its random numbers: those of a basis, one after the other, give its covariance without any chance."""
+    values, observed = rough(5, 4, 2)
+    covariance = COVARIANCE[:2, :2]
+    wanted = dense(values, observed, covariance, noise, np.zeros(2))[1]
+    planes = np.moveaxis(np.nan_to_num(values), 2, 0), np.moveaxis(observed, 2, 0)
+    window = field._Window(*planes, field.EXPONENT)
+    window.set_parameters(covariance, noise)
+    start = np.zeros_like(planes[0])
+    outer, squares = np.zeros_like(wanted), 0
+    for unit in np.eye(2 * start.size).reshape(-1, 2, *start.shape):
+        x, image = window.deviation(unit, start, 1e-9)
+        squares = squares + window.conditional_mean(x, image) ** 2
+        flat = np.moveaxis(x, 0, 2).ravel()
+        outer += np.outer(flat, flat)
+    assert np.allclose(outer, wanted, rtol=0, atol=1e-6 * wanted.max())
+    variance = np.moveaxis(window.variance(squares), 0, 2).ravel()
+    assert np.allclose(variance, np.diag(wanted), rtol=1e-5)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_samples_scatter_about_the_mean(noise):
+    values, observed = rough(5, 4, 2)
+    fitted = field.solve(values, observed, noise, channel_covariance=COVARIANCE[:2, :2])
+    drawn = np.array(list(field.sample(fitted, values, observed, 300, np.random.default_rng(2))))
+    wanted = np.diag(dense(values, observed, COVARIANCE[:2, :2], noise, fitted.offset)[1]).reshape(values.shape)
+    unknown = wanted > 0
+    assert np.allclose(drawn.var(axis=0)[unknown] / wanted[unknown], 1, atol=0.35)
+    assert (np.abs(drawn.mean(axis=0) - fitted.mean)[unknown] < 4 * np.sqrt(wanted[unknown] / 300)).all()
+    assert noise or np.array_equal(drawn[0][observed], values[observed])
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_variance_is_that_of_dense_algebra(exact, noise):
+    values, observed = rough(5, 4, 2)
+    fitted, variance = field.solve_with_variance(values, observed, noise, rng=np.random.default_rng(0), count=1000, steps=0)
+    wanted = np.diag(dense(values, observed, fitted.channel_covariance, noise, fitted.offset)[1]).reshape(values.shape)
+    unknown = wanted > 0
+    assert np.array_equal(variance > 0, unknown)
+    assert np.allclose(variance[unknown] / wanted[unknown], 1, atol=0.15)
+
+
+def test_variance_of_few_samples_is_near_that_of_many():
+    values, observed = rough(40, 40)
+    few, many = (field.solve_with_variance(values, observed, rng=np.random.default_rng(n), count=n)[1] for n in (8, 400))
+    ratio = np.sqrt(few[~observed] / many[~observed])
+    assert ratio.mean() == pytest.approx(1, abs=0.03) and ratio.std() < 0.12
+
+
+def test_the_channel_covariance_is_learnt():
+    """From a draw of the prior with half of its entries missing; the wrong start is far off."""
+    rng = np.random.default_rng(0)
+    eigenvalues = field._eigenvalues((96, 96)) + field.EPSILON
+    normals = rng.standard_normal((3, 96, 96)) / eigenvalues ** (field.EXPONENT / 2)
+    drawn = np.moveaxis(scipy.fft.idctn(np.einsum("ij,jhw->ihw", np.linalg.cholesky(COVARIANCE), normals), axes=(1, 2), norm="ortho"), 0, 2)
+    observed = rng.random(drawn.shape) > 0.5
+    fitted = field.solve(np.where(observed, drawn, np.nan), observed)
+    assert np.allclose(fitted.channel_covariance, COVARIANCE, atol=0.06)
+
+
+def test_correlated_channels_fill_each_other():
+    grey = np.random.default_rng(0).normal(size=(32, 32, 1)).cumsum(axis=0).cumsum(axis=1)
+    values = grey * [1.0, 0.5, 2.0] + [0.0, 3.0, 10.0]
+    observed = np.random.default_rng(1).random(values.shape) > 0.6
+    together = field.solve(np.where(observed, values, np.nan), observed)
+    apart = field.solve(np.where(observed, values, np.nan), observed, channel_covariance=np.diag([1.0, 0.25, 4.0]))
+    errors = [np.sqrt(np.mean((f.mean - values)[~observed] ** 2)) for f in (together, apart)]
+    assert errors[0] < 0.6 * errors[1]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01, None])
+def test_scale_and_offset_carry_over(noise):
+    values, observed = rough(20, 18)
+    kwargs = {"count": 4}
+    one, variance = field.solve_with_variance(values, observed, noise, rng=np.random.default_rng(0), **kwargs)
+    scaled_noise = noise and noise * 1e6
+    other, scaled = field.solve_with_variance(values * 1000 + 50, observed, scaled_noise, rng=np.random.default_rng(0), **kwargs)
+    spread = np.nanstd(values)
+    assert np.allclose(other.mean, one.mean * 1000 + 50, rtol=0, atol=1e-4 * spread * 1000)
+    assert np.allclose(other.channel_covariance, one.channel_covariance * 1e6, rtol=1e-4)
+    assert other.noise_variance == pytest.approx(one.noise_variance * 1e6, rel=1e-4)
+    assert np.allclose(scaled, variance * 1e6, rtol=1e-3, atol=1e-6 * scaled.max())
+
+
+def test_noise_is_taken_out_and_learnt():
+    clean = smooth(64, 64) / 255.0
+    rng = np.random.default_rng(0)
+    noisy = clean + 0.05 * rng.standard_normal(clean.shape)
+    observed = rng.random(clean.shape) > 0.3
+    values = np.where(observed, noisy, np.nan)
+    given, learnt = field.solve(values, observed, 0.05**2), field.solve(values, observed, None)
+    assert np.sqrt(learnt.noise_variance) == pytest.approx(0.05, rel=0.15)
+    for fitted in (given, learnt):
+        assert np.sqrt(np.mean((fitted.mean - clean) ** 2)) < 0.025  # half of the noise
+
+
+def test_a_channel_without_observed_entries_follows_the_others():
+    truth = np.random.default_rng(0).normal(size=(20, 20, 1)).cumsum(axis=0).cumsum(axis=1) * [1.0, 1.0, 1.1]
+    observed = np.random.default_rng(1).random(truth.shape) > 0.5
+    observed[..., 1] = False
+    values = np.where(observed, truth, np.nan)
+    fitted, variance = field.solve_with_variance(values, observed, rng=np.random.default_rng(0), count=4)
+    assert np.isfinite(fitted.mean).all() and np.isfinite(variance).all()
+    assert variance[..., 1].mean() > variance[..., 0].mean()
+    assert np.corrcoef(fitted.mean[..., 1].ravel(), truth[..., 1].ravel())[0, 1] > 0.8
+
+
+@pytest.mark.parametrize("value", [0.0, 7.0])
+def test_a_constant_picture_is_completed_by_its_constant(value):
+    observed = np.random.default_rng(0).random((12, 12, 3)) > 0.7
+    fitted, variance = field.solve_with_variance(np.where(observed, value, np.nan), observed, rng=np.random.default_rng(0), count=4)
+    assert fitted.mean == pytest.approx(value, abs=1e-6) and (variance < 1e-6).all()
+
+
+def test_one_observed_entry_is_enough():
+    values, observed = np.full((8, 9, 3), np.nan), np.zeros((8, 9, 3), dtype=bool)
+    values[4, 4, 1], observed[4, 4, 1] = 0.3, True
+    assert np.isfinite(field.solve(values, observed).mean).all()
+
+
+def test_many_channels_go_in_groups():
+    """Twenty channels in three groups: each filled from its neighbours in the group."""
+    walk = np.random.default_rng(1).normal(size=(24, 24, 1)).cumsum(axis=0).cumsum(axis=1)
+    values = np.repeat(walk, 20, axis=2)
+    values += 0.01 * np.random.default_rng(0).normal(size=values.shape)
+    observed = np.random.default_rng(2).random(values.shape) > 0.5
+    fitted = field.solve(np.where(observed, values, np.nan), observed)
+    assert np.std((fitted.mean - values)[~observed]) < 0.1 * np.std(values)
+    assert field._channel_groups(20) == [slice(0, 7), slice(7, 13), slice(13, 20)]
+    assert (fitted.channel_covariance[:7, 7:] == 0).all() and (fitted.channel_covariance[:7, :7] > 0).all()
+
+
+# -- windows ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_windows(monkeypatch):
+    """Windows of 32 pixels with margins of 16, above 48 x 48 pixels."""
+    for name, value in {"WHOLE": 48 * 48, "CORE": 32, "MARGIN": 16, "REACH": 12}.items():
+        monkeypatch.setattr(field, name, value)
+
+
+def test_windows_cover_every_pixel_once(small_windows):
+    count = np.zeros((100, 131), dtype=int)
+    for rows, columns, core_rows, core_columns in field._windows(count.shape):
+        count[core_rows, core_columns] += 1
+        assert rows.start <= core_rows.start and core_rows.stop <= rows.stop <= 100
+        assert columns.start <= core_columns.start and core_columns.stop <= columns.stop <= 131
+        assert (rows.stop - rows.start, columns.stop - columns.start) == (64, 64)
+    assert (count == 1).all()
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+def test_windows_agree_with_the_whole(monkeypatch, request, noise):
+    truth = smooth(100, 120) / 255 + 0.02 * np.random.default_rng(1).standard_normal((100, 120, 3))
+    observed = np.random.default_rng(0).random(truth.shape) > 0.6
+    values = np.where(observed, truth, np.nan)
+    monkeypatch.setattr(field, "TOLERANCE", 1e-5)
+    covariance = field.solve(values, observed, noise).channel_covariance
+    whole = field.solve(values, observed, noise, channel_covariance=covariance).mean
+    request.getfixturevalue("small_windows")
+    pieces = field.solve(values, observed, noise, channel_covariance=covariance).mean
+    assert not np.array_equal(whole, pieces)
+    assert np.abs(whole - pieces).max() < 2e-3 and np.sqrt(np.mean((whole - pieces) ** 2)) < 1e-4
+    learnt = field.solve(values, observed, noise).channel_covariance  # from some windows only
+    assert np.allclose(learnt, covariance, rtol=0, atol=0.2 * covariance.max())
+
+
+def test_only_windows_with_something_missing_are_worked_on(small_windows, monkeypatch):
+    values, observed = smooth(128, 128) / 255, np.ones((128, 128, 3), dtype=bool)
+    observed[70:74, 70:74] = False
+    told = []
+    fitted = field.solve(values, observed, monitor=lambda done, total, label: told.append((done, total, label)))
+    assert [line for line in told if line[2] == "picture"][0][1] == told[-1][1] == field.STEPS + 1  # one window, not sixteen
+    assert np.array_equal(fitted.mean[observed], values[observed])
+    assert np.abs(fitted.mean - values).max() < 0.02
+
+
+def test_the_inside_of_a_large_hole_comes_from_a_coarser_grid(small_windows):
+    values, observed = smooth(120, 120) / 255, np.ones((120, 120, 3), dtype=bool)
+    observed[20:100, 20:100] = False
+    fitted, variance = field.solve_with_variance(np.where(observed, values, np.nan), observed, rng=np.random.default_rng(0), count=8)
+    group = field._Group(values, observed, fitted.offset, 1.0, field.EXPONENT)
+    assert group.deep()[60, 60] and not group.deep()[25, 60]
+    # No step where the two grids meet: within the hole neighbours differ by less than in the picture itself.
+    inside = fitted.mean[24:96, 24:96]
+    assert max(np.abs(np.diff(inside, axis=a)).max() for a in (0, 1)) < np.abs(np.diff(values, axis=0)).max()
+    middle = variance[:, 60].mean(axis=1)
+    assert middle[22] < middle[28] < middle[40] and middle[60] > middle[28]
+    drawn = next(field.sample(fitted, np.where(observed, values, np.nan), observed, 1, np.random.default_rng(1)))
+    assert np.array_equal(drawn[observed], values[observed]) and np.std((drawn - fitted.mean)[40:80, 40:80]) > 0
+
+
+# -- bits ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pieces", [False, True])
+def test_the_same_bits_with_any_number_of_threads(request, pieces):
+    if pieces:
+        request.getfixturevalue("small_windows")
+    truth = smooth(90, 70) / 255
+    observed = np.random.default_rng(0).random(truth.shape) > 0.7
+    observed[20:60, 20:60] = False
+    results = []
+    for count in (1, 2, 3):
+        with threads.limited(count):
+            assert scipy.fft.get_workers() == count
+            results.append(field.solve_with_variance(np.where(observed, truth, np.nan), observed, rng=np.random.default_rng(0), count=3))
+    for fitted, variance in results[1:]:
+        assert np.array_equal(fitted.mean, results[0][0].mean) and np.array_equal(variance, results[0][1])
+
+
+# -- the method ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(14, 12), (14, 12, 3), (10, 9, 3, 2), (6, 7, 2, 2, 2)])
+def test_every_order_is_taken(shape):
+    values = np.random.default_rng(0).normal(size=shape).cumsum(axis=0).cumsum(axis=1)
+    observed = np.random.default_rng(1).random(shape) > 0.4
+    method = methods.get("field")
+    done = method.load().complete(np.where(observed, values, np.nan), observed, method.configure({}), rng=np.random.default_rng(0))
+    assert done.mean.shape == done.sd.shape == shape
+    assert np.array_equal(done.mean[observed], values[observed]) and (done.sd[~observed] > 0).all() and (done.sd[observed] == 0).all()
+
+
+def test_intervals_hold_what_they_promise():
+    """On a draw of the prior: 90 % of the missing entries within 1.645 standard deviations, with noise and without."""
+    rng = np.random.default_rng(0)
+    eigenvalues = field._eigenvalues((64, 64)) + field.EPSILON
+    normals = rng.standard_normal((3, 64, 64)) / eigenvalues ** (field.EXPONENT / 2)
+    truth = np.moveaxis(scipy.fft.idctn(np.einsum("ij,jhw->ihw", np.linalg.cholesky(COVARIANCE), normals), axes=(1, 2), norm="ortho"), 0, 2)
+    observed = rng.random(truth.shape) > 0.6
+    noise = 0.5 * rng.standard_normal(truth.shape)
+    method = methods.get("field")
+    for level in (0.0, 0.5):
+        values = truth + noise * (level > 0)
+        config = method.configure({"noise_std": level})
+        done = method.load().complete(np.where(observed, values, np.nan), observed, config, rng=np.random.default_rng(0))
+        latent = np.abs(done.mean - truth)[~observed] < 1.645 * done.sd[~observed]
+        noisy = np.abs(done.mean - values)[~observed] < 1.645 * done.predictive_sd[~observed]
+        assert latent.mean() == pytest.approx(0.9, abs=0.015) and noisy.mean() == pytest.approx(0.9, abs=0.015)
+
+
+@pytest.mark.parametrize(
+    "parameters, line",
+    [
+        ({"exponent": "0.1"}, "exponent is 0.1; it must be from 0.5 to 4"),
+        ({"exponent": "nan"}, "exponent is nan; it must be from 0.5 to 4"),
+        ({"steps": "-1"}, "steps is -1; it must be from 0 to 1000"),
+        ({"samples": "0"}, "samples is 0; it must be from 1 to 10000"),
+        ({"noise_std": "-1"}, "noise_std is -1; it must be 0 or a finite standard deviation"),
+        ({"noise_std": "some"}, "noise_std 'some' is neither a number nor auto"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters, line):
+    with pytest.raises(ConfigError) as caught:
+        methods.get("field").configure(parameters)
+    assert str(caught.value) == line
+
+
+@pytest.mark.parametrize("bad, line", [("nothing", "no entry is observed"), ("nan", "1 observed entries are NaN or infinite")])
+def test_bad_data_are_refused(bad, line):
+    values, observed = rough()
+    if bad == "nothing":
+        observed[:] = False
+    else:
+        values[tuple(np.argwhere(observed)[0])] = np.inf
+    with pytest.raises(InputError, match=line):
+        methods.get("field").load().complete(values, observed, rng=np.random.default_rng(0))
+
+
+def test_through_the_command_line(tdc, tmp_path):
+    """Better than biharmonic inpainting by more than a decibel where entries are missing, known ones as they were."""
+    report = {}
+    for method in ("field", "biharmonic"):
+        result = tdc("complete-image", ROOT / "sample_data" / "chelsea.png", "-o", tmp_path / f"{method}.png", "--method", method,
+                     "--missing-ratio", "0.5", "--report", f"{method}.json")  # fmt: skip
+        assert result.exit_code == 0, result.stderr
+        report[method] = json.loads((tmp_path / f"{method}.json").read_text())
+    psnr = {method: r["metrics"]["missing"]["psnr"] for method, r in report.items()}
+    assert psnr["field"] > psnr["biharmonic"] + 1
+
+
+def test_uncertainty_and_denoising_through_the_command_line(tdc, tmp_path):
+    common = ("complete-image", "a.png", "--method", "field", "--missing-ratio", "0.4", "--add-noise", "0.1", "--noise-std", "auto")
+    result = tdc(*common, "-o", "b.png", "--uncertainty", "u.npy", "--json")
+    assert result.exit_code == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert report["noise_std"] == pytest.approx(0.1, rel=0.3)
+    assert (np.load(tmp_path / "u.npy") > 0).all()
