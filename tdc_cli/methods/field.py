@@ -80,7 +80,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         raise InputError(f"{bad} observed entries are NaN or infinite; mark them as missing")
     shape = (*values.shape[:2], -1)
     noise = None if config.noise_std == "auto" else float(config.noise_std) ** 2
-    fitted, variance = field.solve_with_variance(
+    fitted, sd = field.solve_with_sd(
         values.reshape(shape),
         observed.reshape(shape),
         noise,
@@ -90,12 +90,12 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         steps=config.steps,
         monitor=monitor,
     )
-    sd = np.sqrt(variance, out=variance).reshape(values.shape)
-    predictive = np.sqrt(sd**2 + fitted.noise_variance) if fitted.noise_variance else sd
+    sd = sd.reshape(values.shape)
+    noise_std = math.sqrt(fitted.noise_variance)
     return Completion(
         mean=fitted.mean.reshape(values.shape),
         sd=sd,
-        predictive_sd=predictive,
-        noise_std=math.sqrt(fitted.noise_variance) if noise != 0 else None,
+        predictive_sd=np.hypot(sd, noise_std) if noise_std else sd,
+        noise_std=noise_std if noise != 0 else None,
         parameters=asdict(config),
     )

@@ -44,14 +44,14 @@ import scipy.ndimage
 
 # Exponent p of the field's precision, and eps, both found by trial on photographs; eps only keeps the mean of a window finite.
 EXPONENT = 1.7
-EPSILON = 1e-3
+EPSILON = 1e-2
 # Rounds of the accelerated iteration for the channel covariance, and the correlation of channels that it starts from.
-STEPS = 3
+STEPS = 4
 START_CORRELATION = 0.87
 # Share of the mean channel variance that is added to each, so that a picture with equal channels keeps S invertible.
 RIDGE = 1e-4
 # Energy of the error, relative to that of zero, at which conjugate gradients stop: for a result, while learning, and for a sample.
-TOLERANCE, LEARNING_TOLERANCE, SAMPLE_TOLERANCE = 1e-3, 3e-3, 1e-2
+TOLERANCE, LEARNING_TOLERANCE, SAMPLE_TOLERANCE = 5e-4, 2e-3, 1e-2
 MOST_ITERATIONS = 200
 # d of the preconditioner, relative to the mean eigenvalue of Q.
 SHIFT = 0.05
@@ -64,6 +64,8 @@ LEARNT_FROM, LEAST_SHARE = 4, 0.02
 LONGEST, SETTLED = 8.0, 0.01
 # Largest number of channels with a covariance of their own; entries up to which the arithmetic is in double precision.
 COUPLED, DOUBLE = 8, 40_000
+# Scale of a picture all of whose observed entries are equal, relative to them.
+FLAT = 1e-6
 # Smallest noise variance that is believed in and first guess where it is to be learnt, relative to the variance of the data.
 LEAST_NOISE, FIRST_NOISE = 1e-8, 1e-2
 # Radius, in pixels, over which the noisy part of the variance is averaged.
@@ -237,12 +239,18 @@ class _Window:
         return rng.standard_normal(self.values.shape, dtype=kind), rng.standard_normal(self.values.shape, dtype=kind)
 
     def deviation(self, normals, start, tolerance, given=None):
-        """Sample of N(0, A^-1), conditional on its being `given` (C, H, W) where that is not 0, and A times it."""
+        """Sample of N(0, A^-1) and A times it; where `given` (C, H, W) is not 0, an observation deviates by that much."""
         b = _mix(self.coupling_root, _idct(normals[0] * np.sqrt(self.spectrum))) * self.free
         if self.noise:
             b += np.sqrt(self.data_precision) * normals[1]
-        pull = 0 if given is None else self.prior_precision(given) * self.free
-        x, r = self.solve(b - pull, start, tolerance)
+        if given is None:
+            x, r = self.solve(b, start, tolerance)
+        elif self.noise:
+            b += self.data_precision * given
+            x, r = self.solve(b, start, tolerance)
+        else:
+            x, r = self.solve(b - self.prior_precision(given) * self.free, start, tolerance)
+            x += given
         return x, b - r
 
     def conditional_mean(self, x, image):
@@ -466,7 +474,8 @@ class _Posterior:
 def _posterior(group, covariance, noise, out, *, rng, count, keep, run, tick=lambda done, total: None):
     """Posterior of a group: its mean, and from `count` samples its variance and, to `keep`, the samples themselves.
 
-    `out` is a _Posterior of arrays in units of the data, to be filled where something is to be estimated.
+    `out` is a _Posterior of arrays to be filled where something is to be estimated: the mean in units of the data, the rest in units of
+    their spread.
     """
     deep, coarse = group.deep(), None
     if deep is not None:
@@ -512,21 +521,21 @@ def _posterior(group, covariance, noise, out, *, rng, count, keep, run, tick=lam
             given = None
             if exact is not observed:
                 given = np.zeros_like(window.values)
-                given[:, guided] = _enlarged(coarse.deviations[k], slices, guided) / group.scale
+                given[:, guided] = _enlarged(coarse.deviations[k], slices, guided)
             deviation, image = window.deviation(normals[k], np.zeros_like(mean), SAMPLE_TOLERANCE, given)
             square = window.conditional_mean(deviation, image) ** 2
-            return (deviation if given is None else deviation + given), square
+            return deviation, square
 
         squares = 0
         for k, (deviation, square) in enumerate(inner(one, range(count))):
             squares = squares + square
             if keep:
-                np.copyto(out.deviations[k][target], np.moveaxis(deviation[core], 0, 2) * group.scale, where=todo)
+                np.copyto(out.deviations[k][target], np.moveaxis(deviation[core], 0, 2), where=todo)
         if out.variance is not None:
             variance = window.variance(squares / count)
             if exact is not observed:
-                variance[:, guided] = _enlarged(coarse.variance, slices, guided) / group.scale**2
-            np.copyto(out.variance[target], np.moveaxis(variance[core], 0, 2) * group.scale**2, where=todo, casting="same_kind")
+                variance[:, guided] = _enlarged(coarse.variance, slices, guided)
+            np.copyto(out.variance[target], np.moveaxis(variance[core], 0, 2), where=todo, casting="same_kind")
 
     (run if len(tasks) > 1 else _in_turn)(work, tasks, tick)
 
@@ -573,18 +582,18 @@ def _channel_groups(channels):
     return [slice(a, b) for a, b in itertools.pairwise(bounds)]
 
 
-def _moments(values, observed):
-    """Mean (C,) and variance (C,) of the observed entries; channels without any get the average of the others."""
+def _moments(values, observed, unit):
+    """Mean (C,) and variance (C,) of the observed entries over `unit`; channels without any get the average of the others."""
     step = max(1, 1_000_000 // max(values[0].size, 1))
     blocks = [slice(i, i + step) for i in range(0, len(values), step)]
     count = sum(observed[b].sum(axis=(0, 1)) for b in blocks)
     seen = count > 0
     if not seen.any():
         return np.zeros(values.shape[2]), np.zeros(values.shape[2])
-    total = sum(np.where(observed[b], values[b], 0.0).sum(axis=(0, 1)) for b in blocks)
+    total = sum((np.where(observed[b], values[b], 0.0) / unit).sum(axis=(0, 1)) for b in blocks)
     mean = total / np.maximum(count, 1)
     mean[~seen] = mean[seen].mean()
-    square = sum((np.where(observed[b], values[b] - mean, 0.0) ** 2).sum(axis=(0, 1)) for b in blocks)
+    square = sum((np.where(observed[b], values[b] / unit - mean, 0.0) ** 2).sum(axis=(0, 1)) for b in blocks)
     variance = square / np.maximum(count, 1)
     variance[~seen] = variance[seen].mean()
     return mean, variance
@@ -627,8 +636,8 @@ def solve(values, observed, noise_variance=0.0, *, exponent=EXPONENT, channel_co
     return field
 
 
-def solve_with_variance(values, observed, noise_variance=0.0, *, rng, count, exponent=EXPONENT, steps=STEPS, monitor=None):
-    """As `solve`, with the posterior variance of every entry.
+def solve_with_sd(values, observed, noise_variance=0.0, *, rng, count, exponent=EXPONENT, steps=STEPS, monitor=None):
+    """As `solve`, with the posterior standard deviation of every entry.
 
     The variance is that of an entry given all the others, which is known, and that of its conditional mean, which comes from `count`
     posterior samples and is averaged over `VARIANCE_BLUR` pixels.
@@ -636,7 +645,7 @@ def solve_with_variance(values, observed, noise_variance=0.0, *, rng, count, exp
     Returns
     -------
     field : Field
-    variance : (H, W, C) ndarray of float32
+    sd : (H, W, C) ndarray of float64
         Of the noise-free entry; without noise 0 where observed.
     """
     return _solve(values, observed, noise_variance, exponent, None, steps, monitor, rng, count)
@@ -645,11 +654,11 @@ def solve_with_variance(values, observed, noise_variance=0.0, *, rng, count, exp
 def _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, rng, count):
     monitor = monitor or (lambda done, total, label: None)
     channels = values.shape[2]
-    offset, spread = _moments(values, observed)
-    scale = float(np.sqrt(spread.mean())) or max(float(np.abs(offset).max()), 1.0) * 1e-6
-    noise = None if noise_variance is None else noise_variance / scale**2
-    if noise:
-        noise = max(noise, LEAST_NOISE)
+    unit = float(np.max(np.abs(values), where=observed, initial=0.0)) or 1.0
+    offset, spread = _moments(values, observed, unit)
+    scale = unit * (float(np.sqrt(spread.mean())) or FLAT)
+    offset, spread = offset * unit, spread * (unit / scale) ** 2
+    noise = noise_variance and max(noise_variance / scale / scale, LEAST_NOISE)
     groups = [(s, _Group(values[..., s], observed[..., s], offset[s], scale, exponent)) for s in _channel_groups(channels)]
     covariance = np.zeros((channels, channels))
     noises = []
@@ -658,9 +667,9 @@ def _solve(values, observed, noise_variance, exponent, channel_covariance, steps
         run = _runner(stack)
         for k, (own, group) in enumerate(groups):
             if channel_covariance is not None:
-                covariance[own, own] = channel_covariance[own, own] / scale**2
+                covariance[own, own] = channel_covariance[own, own] / scale / scale
             if channel_covariance is None or noise is None:
-                start = _start(spread[own] / scale**2) if channel_covariance is None else covariance[own, own]
+                start = _start(spread[own]) if channel_covariance is None else covariance[own, own]
                 learner = _Learner(group.learning_windows(), start, noise, np.random.default_rng(k))
                 for step in range(steps):
                     moved = learner.round(run)
@@ -683,7 +692,9 @@ def _solve(values, observed, noise_variance, exponent, channel_covariance, steps
 
             _posterior(group, covariance[own, own], noise, out, rng=rng, count=count, keep=False, run=run, tick=tick)
     monitor(total, total, "picture")
-    return Field(mean, covariance * scale**2, offset, noise * scale**2, exponent), variance
+    with np.errstate(over="ignore"):  # squares of values that themselves are still in range
+        fitted = Field(mean, covariance * scale * scale, offset, noise * scale * scale, exponent)
+    return fitted, None if variance is None else np.sqrt(variance, dtype=float) * scale
 
 
 def sample(field, values, observed, count, rng):
@@ -714,5 +725,5 @@ def sample(field, values, observed, count, rng):
                 out = _Posterior(np.empty_like(drawn[..., own]), None, deviations[..., own])
                 within = field.channel_covariance[own, own] / scale**2
                 _posterior(group, within, noise, out, rng=rng, count=1, keep=True, run=run)
-        drawn += deviations[0]
+        drawn += deviations[0] * scale
         yield drawn
