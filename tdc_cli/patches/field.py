@@ -489,8 +489,6 @@ def _posterior(group, covariance, noise, out, *, rng, count, keep, run, tick=lam
         # The same field on the coarser grid: the spectral density stays as it is.
         scaled = covariance * float(COARSER) ** (2 * group.exponent - 2)
         _posterior(smaller, scaled, noise / COARSER**2, coarse, rng=rng, count=count, keep=True, run=run)
-        where = smaller.observed & ~(noise > 0)
-        coarse.mean[where] = smaller.values[where]
     wanted = [w for w in _windows(group.shape) if noise or not group.observed[w[2], w[3]].all()]
     tasks = list(zip(wanted, rng.spawn(len(wanted)) if count else [None] * len(wanted)))
     inner = run if len(tasks) == 1 else _in_turn
