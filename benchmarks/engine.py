@@ -19,9 +19,9 @@ from PIL import Image
 from threadpoolctl import threadpool_info
 
 from tdc_cli import synth, threads
+from tdc_cli.kernels import kernel_threads
 from tdc_cli.methods import datc
 from tdc_cli.model import diagnostics, fit, kernels
-from tdc_cli.model.kernels import kernel_threads
 from tdc_cli.model.posterior import Scale, mixture_moments
 from tdc_cli.model.problem import Problem
 from tdc_cli.model.rank import expected_law

@@ -59,7 +59,7 @@ def report_of(result):
 @pytest.fixture
 def one_thread():
     """One thread for kernels and BLAS: at the size of the tests starting a second one costs more than the work."""
-    from tdc_cli.model.kernels import kernel_threads
+    from tdc_cli.kernels import kernel_threads
 
     with kernel_threads(1):
         yield

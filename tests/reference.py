@@ -85,3 +85,62 @@ def draw_rows_one_by_one(stack, first, coordinates, entries, starts, mode, rows,
             mean = (precision * np.sum(c[mine, r] * others) + shifts[i, r]) / posterior
             u[r] = mean + noise[i, r] / np.sqrt(posterior)
             residuals[mine] = others - u[r] * c[mine, r]
+
+
+def factorise(matrix, order, height, extra):
+    view = matrix[: order * height * 16].reshape(order, height, 16)
+    for lane in range(16):
+        lower = np.linalg.cholesky(np.tril(view[:, :order, lane].T) + np.tril(view[:, :order, lane].T, -1).T)
+        view[:, order : order + extra, lane] = np.linalg.solve(lower, view[:, order : order + extra, lane])
+        below = np.tril_indices(order)
+        view[:, :order, lane].T[below] = (lower + np.diag(1 / np.diag(lower) - np.diag(lower)))[below]
+
+
+def substitute_back(matrix, order, height):
+    view = matrix[: (order + 1) * height * 16].reshape(order + 1, height, 16)
+    for lane in range(16):
+        lower = np.tril(view[:order, :order, lane].T)
+        lower[np.diag_indices(order)] **= -1
+        view[order, :order, lane] = np.linalg.solve(lower.T, view[:order, order, lane])
+
+
+def _patches(image, positions, size):
+    """Patches at flat positions, (..., C size^2)."""
+    windows = np.lib.stride_tricks.sliding_window_view(image, (size, size), (1, 2))
+    top, left = np.divmod(positions, image.shape[2])
+    return np.moveaxis(windows[:, top, left], 0, -3).reshape(*np.shape(positions), -1)
+
+
+def match(image, positions, size, window, contrast, groups):
+    height, width = image.shape[1:]
+    for g, position in enumerate(positions):
+        top, left = divmod(int(position), width)
+        rows = np.arange(max(0, top - window), min(height - size, top + window) + 1)
+        columns = np.arange(max(0, left - window), min(width - size, left + window) + 1)
+        candidates = (rows[:, None] * width + columns).ravel()
+        difference = _patches(image, candidates, size).astype(float) - _patches(image, position, size).astype(float)
+        means = difference.reshape(len(candidates), len(image), -1).mean(axis=2)
+        distance = np.sum(difference**2, axis=1) - contrast * size**2 * np.sum(means**2, axis=1)
+        distance[candidates == position] = -np.inf
+        groups[g] = candidates[np.argsort(distance, kind="stable")[: groups.shape[1]]]
+
+
+def estimate(image, data, observed, groups, size, taper, rest, noise, estimates, variances):
+    for g, group in enumerate(groups):
+        now = _patches(image, group, size).astype(float)
+        mean = now.mean(axis=0)
+        covariance = np.cov(now.T, bias=True) * taper + rest * np.eye(now.shape[1])
+        for k, (y, o) in enumerate(zip(_patches(data, group, size), _patches(observed, group, size))):
+            gain = np.linalg.solve(covariance[np.ix_(o, o)] + noise * np.eye(o.sum()), covariance[o]).T
+            estimates[g, k] = mean + gain @ (y[o] - mean[o])
+            if len(variances):
+                variances[g, k] = np.diag(covariance - gain @ covariance[o])
+
+
+def add_up(groups, estimates, size, total, weight):
+    width = total.shape[2]
+    for group, patches in zip(groups, estimates):
+        for position, patch in zip(group, patches):
+            top, left = divmod(int(position), width)
+            total[:, top : top + size, left : left + size] += patch.reshape(len(total), size, size)
+            weight[top : top + size, left : left + size] += 1

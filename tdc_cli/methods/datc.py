@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from ..errors import ConfigError, NumericalError
+from ..kernels import CACHE, kernel_threads
 from ..model import diagnostics, fit
 from ..model.coherence import Coherence
-from ..model.kernels import CACHE, kernel_threads
 from ..model.posterior import Scale
 from ..model.problem import Problem
 from ..model.rank import paper_count

@@ -9,66 +9,23 @@ which each mode begins, `coordinates` the (K, n) positions of the observed entri
 ``first[k] + coordinates[k, j]`` of `stack` in mode `k`. Gram matrices are symmetric and only their upper triangle is written.
 """
 
-import contextlib
-
-import llvmlite.binding
-import numba
 import numpy as np
-from numba import njit, prange, types
-from numba.extending import get_cython_function_address
-from threadpoolctl import threadpool_limits
+from numba import njit, prange
 
+from ..kernels import CACHE, foreign
 
-def _cache_works():
-    """Whether numba finds a folder that it may write compiled code to; it raises if there is none."""
-    try:
-        njit(cache=True)(lambda: None)
-    except RuntimeError:
-        return False
-    return True
-
-
-# Without such a folder (a read-only package and home) every run compiles anew, which is slow but right.
-CACHE = _cache_works()
 # Entries gathered before each rank-B update: B x R doubles stay in a core's second-level cache up to rank 200 or so.
 BLOCK = 256
 # Entries a thread takes at a time in the kernels that work entry by entry.
 CHUNK = 4096
 
 
-def _foreign(name, module, arity):
-    """`name` of scipy's Cython BLAS or LAPACK as a symbol that compiled code can call and that survives numba's disk cache."""
-    symbol = f"tdc_{name}"
-    llvmlite.binding.add_symbol(symbol, get_cython_function_address(f"scipy.linalg.{module}", name))
-    return types.ExternalFunction(symbol, types.void(*[types.voidptr] * arity))
-
-
-_dsyrk = _foreign("dsyrk", "cython_blas", 10)
-_dpotrf = _foreign("dpotrf", "cython_lapack", 5)
-_dtrsv = _foreign("dtrsv", "cython_blas", 8)
+_dsyrk = foreign("dsyrk", "cython_blas", 10)
+_dpotrf = foreign("dpotrf", "cython_lapack", 5)
+_dtrsv = foreign("dtrsv", "cython_blas", 8)
 
 # The Fortran routines see the row-major upper triangle as a column-major lower one.
 _LOWER, _NO, _TRANSPOSED, _NONUNIT = ord("L"), ord("N"), ord("T"), ord("N")
-
-
-@contextlib.contextmanager
-def kernel_threads(count=None):
-    """Within the block, BLAS has one thread, because kernels call it from each of theirs, and the kernels have at most `count`.
-
-    One BLAS thread also makes every result the same to the last bit, whatever the machine's number of cores.
-
-    Parameters
-    ----------
-    count : int or None
-        None leaves the kernels' threads as they are.
-    """
-    before = numba.get_num_threads()
-    with threadpool_limits(1, user_api="blas"):
-        numba.set_num_threads(min(count or before, before))
-        try:
-            yield
-        finally:
-            numba.set_num_threads(before)
 
 
 @njit(inline="always")

@@ -1,0 +1,49 @@
+"""What all modules of compiled kernels share: the cache on disk, BLAS and LAPACK within compiled code, the number of threads."""
+
+import contextlib
+
+import llvmlite.binding
+import numba
+from numba import njit, types
+from numba.extending import get_cython_function_address
+from threadpoolctl import threadpool_limits
+
+
+def _cache_works():
+    """Whether numba finds a folder that it may write compiled code to; it raises if there is none."""
+    try:
+        njit(cache=True)(lambda: None)
+    except RuntimeError:
+        return False
+    return True
+
+
+# Without such a folder (a read-only package and home) every run compiles anew, which is slow but right.
+CACHE = _cache_works()
+
+
+def foreign(name, module, arity):
+    """`name` of scipy's Cython BLAS or LAPACK as a symbol that compiled code can call and that survives numba's disk cache."""
+    symbol = f"tdc_{name}"
+    llvmlite.binding.add_symbol(symbol, get_cython_function_address(f"scipy.linalg.{module}", name))
+    return types.ExternalFunction(symbol, types.void(*[types.voidptr] * arity))
+
+
+@contextlib.contextmanager
+def kernel_threads(count=None):
+    """Within the block, BLAS has one thread, because kernels call it from each of theirs, and the kernels have at most `count`.
+
+    One BLAS thread also makes every result the same to the last bit, whatever the machine's number of cores.
+
+    Parameters
+    ----------
+    count : int or None
+        None leaves the kernels' threads as they are.
+    """
+    before = numba.get_num_threads()
+    with threadpool_limits(1, user_api="blas"):
+        numba.set_num_threads(min(count or before, before))
+        try:
+            yield
+        finally:
+            numba.set_num_threads(before)

@@ -1,0 +1,179 @@
+"""Small symmetric systems solved sixteen at a time, one in each lane of the processor's vectors.
+
+LAPACK spends its time on overhead at orders of 10 to 60, and numba's vectoriser needs proof that arrays do not overlap before it uses
+vectors. So the four inner loops are written in LLVM's own language: each works on vectors of `LANES` floats, and lane ``l`` of every
+vector belongs to system ``l``. Nothing is added across lanes, so that a system has the same solution in any lane and any company.
+
+Layout: `matrix` is a flat float32 array of vectors; vector ``column * height + row`` holds that element of the sixteen matrices. An odd
+`height` keeps columns from falling on the same lines of the cache.
+"""
+
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from ..kernels import CACHE
+
+LANES = 16
+# Rows and columns of the block that stays in registers: 16 sums need 8 loads.
+TILE = 4
+_VECTOR = ir.VectorType(ir.FloatType(), LANES)
+_INDEX = ir.IntType(64)
+# Multiply and add may be one instruction; nothing else is reordered.
+_FUSED = ("contract",)
+
+
+class _Vectors:
+    """Loads and stores of vectors in the flat float32 array that an intrinsic was given."""
+
+    def __init__(self, context, builder, kind, array):
+        self.builder = builder
+        self.start = builder.bitcast(context.make_array(kind)(context, builder, array).data, _VECTOR.as_pointer())
+
+    def load(self, index):
+        value = self.builder.load(self.builder.gep(self.start, [index]))
+        value.align = 4
+        return value
+
+    def store(self, value, index):
+        self.builder.store(value, self.builder.gep(self.start, [index])).align = 4
+
+
+def _counted(builder, count, carried, body):
+    """A loop of `count` rounds; `carried` start values go through ``body(round, values) -> values``; returns the last ones."""
+    before = builder.block
+    head, inside, after = (builder.append_basic_block(name) for name in ("head", "inside", "after"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    turn = builder.phi(_INDEX)
+    values = [builder.phi(value.type) for value in carried]
+    builder.cbranch(builder.icmp_signed("<", turn, count), inside, after)
+    builder.position_at_end(inside)
+    new = body(turn, values)
+    following = builder.add(turn, _INDEX(1))
+    last = builder.block
+    builder.branch(head)
+    for phi, first, later in zip([turn, *values], [_INDEX(0), *carried], [following, *new], strict=True):
+        phi.add_incoming(first, before)
+        phi.add_incoming(later, last)
+    builder.position_at_end(after)
+    return values
+
+
+def _subtract_products(rows, columns):
+    """The intrinsic ``M[target + r + c * across] -= sum_k M[left + k * stride + r] M[right + k * stride + c]`` over a block of
+    `rows` by `columns` vectors, the sums kept in registers."""
+
+    @intrinsic
+    def subtract(typing_context, matrix, target, across, left, right, stride, count):
+        signature = types.void(matrix, *[types.intp] * 6)
+
+        def generate(context, builder, signature, arguments):
+            vectors = _Vectors(context, builder, signature.args[0], arguments[0])
+            target, across, left, right, stride, count = arguments[1:]
+            cells = [builder.add(target, builder.add(builder.mul(across, _INDEX(c)), _INDEX(r)))
+                     for c in range(columns) for r in range(rows)]  # fmt: skip
+
+            def body(turn, values):
+                left, right, *sums = values
+                down = [vectors.load(builder.add(left, _INDEX(r))) for r in range(rows)]
+                along = [vectors.load(builder.add(right, _INDEX(c))) for c in range(columns)]
+                products = [builder.fmul(a, b, flags=_FUSED) for b in along for a in down]
+                new = [builder.fsub(s, p, flags=_FUSED) for s, p in zip(sums, products, strict=True)]
+                return [builder.add(left, stride), builder.add(right, stride), *new]
+
+            done = _counted(builder, count, [left, right, *[vectors.load(cell) for cell in cells]], body)
+            for cell, value in zip(cells, done[2:], strict=True):
+                vectors.store(value, cell)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return subtract
+
+
+_subtract_tile = _subtract_products(TILE, TILE)
+_subtract_strip = _subtract_products(TILE, 1)
+_subtract_one = _subtract_products(1, 1)
+
+
+@intrinsic
+def _normalise(typing_context, matrix, diagonal, first, count):
+    """``d = M[diagonal]^-1/2``; ``M[diagonal] = d``; ``M[first : first + count] *= d``."""
+    signature = types.void(matrix, *[types.intp] * 3)
+
+    def generate(context, builder, signature, arguments):
+        vectors = _Vectors(context, builder, signature.args[0], arguments[0])
+        diagonal, first, count = arguments[1:]
+        kind = ir.FunctionType(_VECTOR, [_VECTOR])
+        root = cgutils.get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{LANES}f32")
+        inverse = builder.fdiv(ir.Constant(_VECTOR, [1.0] * LANES), builder.call(root, [vectors.load(diagonal)]))
+        vectors.store(inverse, diagonal)
+
+        def body(turn, values):
+            cell = builder.add(first, turn)
+            vectors.store(builder.fmul(vectors.load(cell), inverse), cell)
+            return []
+
+        _counted(builder, count, [], body)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def _multiply_into(typing_context, matrix, target, source, factor):
+    """``M[target] = M[source] M[factor]``."""
+    signature = types.void(matrix, *[types.intp] * 3)
+
+    def generate(context, builder, signature, arguments):
+        vectors = _Vectors(context, builder, signature.args[0], arguments[0])
+        target, source, factor = arguments[1:]
+        vectors.store(builder.fmul(vectors.load(source), vectors.load(factor)), target)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@njit(cache=CACHE, error_model="numpy")
+def factorise(matrix, order, height, extra):
+    """Cholesky factors of sixteen matrices, and their inverses applied to right sides that lie below them.
+
+    Parameters
+    ----------
+    matrix : flat float32 ndarray
+        Lower triangles in rows and columns 0 to ``order - 1``, and `extra` right sides as the rows below. Overwritten: the diagonal by
+        the inverse of the factor's, the triangle by the factor ``L``, each right side ``b`` by ``L^-1 b``. Elements above the diagonal
+        are workspace.
+    order : int
+        A multiple of `TILE`.
+    height : int
+        Vectors from one column to the next, at least ``order`` plus `extra` rounded up to a multiple of `TILE`.
+    extra : int
+    """
+    rows = order + extra
+    for j in range(0, order, TILE):
+        for i in range(j, rows, TILE):
+            _subtract_tile(matrix, j * height + i, height, i, j, height, j)
+        for c in range(j, j + TILE):
+            for i in range(j, rows, TILE):
+                _subtract_strip(matrix, c * height + i, 0, j * height + i, j * height + c, height, c - j)
+            _normalise(matrix, c * height + c, c * height + c + 1, rows - 1 - c)
+
+
+@njit(cache=CACHE, error_model="numpy")
+def substitute_back(matrix, order, height):
+    """Solutions of the sixteen systems after `factorise`, for the first right side.
+
+    Parameters
+    ----------
+    matrix : flat float32 ndarray
+        As `factorise` left it. Vector ``order * height + k`` is set to element ``k`` of the solutions.
+    order, height : int
+    """
+    solution = order * height
+    for k in range(order - 1, -1, -1):
+        rest = k * height + order
+        _subtract_one(matrix, rest, 0, k * height + k + 1, solution + k + 1, 1, order - 1 - k)
+        _multiply_into(matrix, solution + k, rest, k * height + k)
