@@ -525,7 +525,8 @@ def _describe_uncertainty(plan, completion, sd):
     if plan.truth is not None:
         absent = ~plan.observed
         inside = metrics.coverage(plan.truth[absent], completion.mean[absent] * plan.scale, sd[absent])
-    return {"mean_sd": float(sd[estimated].mean(dtype=float)) if estimated.any() else 0.0, "coverage90": inside, "held_out": None}
+    return {"mean_sd": float(sd[estimated].mean(dtype=float)) if estimated.any() else 0.0, "coverage90": inside,
+            "held_out": completion.held_out}
 
 
 def _write(plan, colour, incomplete, sd):

@@ -98,7 +98,12 @@ SCHEMA = {
                 {
                     "mean_sd": {**_NUMBER, "description": "over the estimated entries, in the units of the output's own values"},
                     "coverage90": {**_SHARE, "description": "share of missing entries whose truth lies in the 90 % interval"},
-                    "held_out": {"type": ["integer", "null"]},
+                    "held_out": _object(
+                        {"count": {"type": "integer"}, "coverage90": _SHARE},
+                        nullable=True,
+                        description="observed entries hidden to calibrate the standard deviations, and the share of them inside their "
+                        "90 % interval, each half judged by the scale fitted to the other",
+                    ),
                 },
                 nullable=True,
                 description="null where the method gives no standard deviation",

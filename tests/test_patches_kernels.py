@@ -3,8 +3,8 @@
 import numba
 import numpy as np
 import pytest
-
 import reference
+
 from tdc_cli.patches import kernels, kernels_lanes
 
 LANES = kernels_lanes.LANES
@@ -59,10 +59,10 @@ def test_a_system_has_the_same_solution_in_any_lane_and_any_company(rng):
     np.testing.assert_array_equal(view[cells, 2], strange[cells, 11])
 
 
-@pytest.fixture
-def picture(rng):
+@pytest.fixture(params=[0.4, 0.95], ids=["much missing", "little missing"])
+def picture(rng, request):
     image = rng.random((3, 23, 19)).astype(np.float32)
-    observed = rng.random(image.shape) < 0.4
+    observed = rng.random(image.shape) < request.param
     observed[:, :7, :7] = False  # patches without any observed entry
     return image, np.where(observed, image + np.float32(0.1), np.float32(np.nan)), observed
 

@@ -41,6 +41,9 @@ class Completion:
         ``{"r_hat": {...}, "ess": {...}, "chains": int, "burn_in": int, "draws": int, ...}``.
     parameters : dict
         The parameters in force, after every automatic choice, JSON-ready.
+    held_out : dict or None
+        ``{"count": int, "coverage90": float or None}``: observed entries that were hidden to calibrate the standard deviations, and the
+        share of them inside their 90 % interval, each half judged by the scale fitted to the other.
     traces : dict
         Name to list of lists (chain by draw).
     low_rank : ndarray or None
@@ -58,6 +61,7 @@ class Completion:
     noise_std: float | None = None
     diagnostics: dict | None = None
     parameters: dict = field(default_factory=dict)
+    held_out: dict | None = None
     traces: dict = field(default_factory=dict)
     low_rank: np.ndarray | None = None
     warnings: tuple = ()
@@ -165,6 +169,8 @@ _METHODS = (
     Method("datc-nx", "datc without the low-rank part: the mixture alone", "tdc_cli.methods.datc",
            preset={"low_rank": False, "residual": "mixture"}, uncertainty=True),
     Method("field", "coloured Gaussian field: a smooth picture with correlated channels", "tdc_cli.methods.field", uncertainty=True),
+    Method("patches", "groups of similar patches, each a low-rank Gaussian, with calibrated uncertainty", "tdc_cli.methods.patches",
+           uncertainty=True),
     Method("biharmonic", "scikit-image's biharmonic inpainting, channel by channel", "tdc_cli.methods.biharmonic"),
 )
 

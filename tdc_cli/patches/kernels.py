@@ -15,6 +15,9 @@ from ..kernels import CACHE, foreign
 from .kernels_lanes import LANES, TILE, factorise, substitute_back
 
 _ssyrk = foreign("ssyrk", "cython_blas", 10)
+_ssymm = foreign("ssymm", "cython_blas", 12)
+_spotrf = foreign("spotrf", "cython_lapack", 5)
+_spotri = foreign("spotri", "cython_lapack", 5)
 _UPPER_OF_ROWS, _NO = ord("L"), ord("N")  # Fortran sees the row-major upper triangle as a column-major lower one
 
 # Rows of the picture that a thread adds estimates into at a time.
@@ -24,29 +27,48 @@ SHARE = 16
 
 
 @njit(cache=CACHE, error_model="numpy")
-def _distances(image, top, left, size, first_row, last_row, first, columns, contrast, distances):
+def _distances(image, means, top, left, size, first_row, last_row, first, columns, contrast, distances):
     """Distances from the patch at (top, left) to those at rows first_row..last_row and columns first..first + columns - 1."""
     channels = image.shape[0]
-    sums = np.empty(columns, np.float32)
-    share = np.float32(contrast / (size * size))
+    share = np.float32(contrast * size * size)
     for row in range(first_row, last_row + 1):
         line = distances[(row - first_row) * columns : (row - first_row + 1) * columns]
         line[:] = np.float32(0.0)
         for c in range(channels):
-            sums[:] = np.float32(0.0)
             for r in range(size):
-                theirs = image[c, row + r]
-                mine = image[c, top + r]
-                for s in range(size):
-                    value = mine[left + s]
-                    start = first + s
+                theirs = image[c, row + r, first : first + columns + size - 1]
+                mine = image[c, top + r, left : left + size]
+                for s in range(0, size - 1, 2):  # two at a time: half the traffic on `line`
+                    one, two = mine[s], mine[s + 1]
                     for i in range(columns):
-                        difference = theirs[start + i] - value
-                        line[i] += difference * difference
-                        sums[i] += difference
+                        a, b = theirs[s + i] - one, theirs[s + 1 + i] - two
+                        line[i] += a * a + b * b
+                if size % 2:
+                    one = mine[size - 1]
+                    for i in range(columns):
+                        a = theirs[size - 1 + i] - one
+                        line[i] += a * a
             if share > 0:
+                theirs, own = means[c, row, first : first + columns], means[c, top, left]
                 for i in range(columns):
-                    line[i] -= share * sums[i] * sums[i]
+                    a = theirs[i] - own
+                    line[i] -= share * a * a
+
+
+@njit(cache=CACHE, error_model="numpy")
+def _patch_means(image, size):
+    """Mean of every channel of every patch, (C, H - size + 1, W - size + 1)."""
+    channels, height, width = image.shape
+    means = np.zeros((channels, height - size + 1, width - size + 1), np.float32)
+    for c in range(channels):
+        rows = np.empty(width, np.float32)
+        for top in range(height - size + 1):
+            rows[:] = np.float32(0.0)
+            for r in range(size):
+                rows += image[c, top + r]
+            for left in range(width - size + 1):
+                means[c, top, left] = np.sum(rows[left : left + size]) / np.float32(size * size)
+    return means
 
 
 @njit(cache=CACHE, error_model="numpy")
@@ -89,13 +111,14 @@ def match(image, positions, size, window, contrast, groups):
     """
     height, width = image.shape[1:]
     count = groups.shape[1]
+    means = _patch_means(image, size)
     for g in prange(len(positions)):
         top, left = positions[g] // width, positions[g] % width
         first_row, last_row = max(0, top - window), min(height - size, top + window)
         first, last = max(0, left - window), min(width - size, left + window)
         columns = last - first + 1
         distances = np.empty((last_row - first_row + 1) * columns, np.float32)
-        _distances(image, top, left, size, first_row, last_row, first, columns, contrast, distances)
+        _distances(image, means, top, left, size, first_row, last_row, first, columns, contrast, distances)
         distances[(top - first_row) * columns + left - first] = np.float32(-np.inf)
         nearest = distances[:count].copy()
         indices = np.arange(count)
@@ -151,17 +174,39 @@ def _gaussian(patches, taper, rest, mean, covariance):
 
 
 @njit(cache=CACHE, error_model="numpy")
-def _load(matrix, lane, order, height, covariance, mean, noise, seen, count, target):
-    """Write the system of one patch, ``(S_oo + noise I) a = y_o - m_o``, into its lane, filled up with the identity to `order`."""
+def _invert(covariance):
+    """Replace a covariance by its inverse."""
+    letters = np.array([_UPPER_OF_ROWS], np.uint8)
+    sizes = np.array([len(covariance), 0], np.int32)
+    _spotrf(letters.ctypes, sizes.ctypes, covariance.ctypes, sizes.ctypes, sizes[1:].ctypes)
+    _spotri(letters.ctypes, sizes.ctypes, covariance.ctypes, sizes.ctypes, sizes[1:].ctypes)
+    for d in range(len(covariance)):
+        for e in range(d):
+            covariance[d, e] = covariance[e, d]
+
+
+@njit(cache=CACHE, error_model="numpy")
+def _multiply(patches, precision, products):
+    """``products = patches @ precision``, the precision symmetric."""
+    letters = np.array([ord("L"), _UPPER_OF_ROWS], np.uint8)
+    sizes = np.array([patches.shape[1], patches.shape[0]], np.int32)
+    scalars = np.array([1.0, 0.0], np.float32)
+    _ssymm(letters.ctypes, letters[1:].ctypes, sizes.ctypes, sizes[1:].ctypes, scalars.ctypes, precision.ctypes, sizes.ctypes,
+           patches.ctypes, sizes.ctypes, scalars[1:].ctypes, products.ctypes, sizes.ctypes)  # fmt: skip
+
+
+@njit(cache=CACHE, error_model="numpy")
+def _load(matrix, lane, order, height, square, ridge, chosen, count, sides):
+    """Write the system ``(square + ridge I)_cc a = sides_c`` of the chosen entries into its lane, the identity below up to `order`."""
     for j in range(count):
         base = j * height * LANES + lane
-        row = covariance[seen[j]]
-        matrix[base + j * LANES] = row[seen[j]] + noise
+        row = square[chosen[j]]
+        matrix[base + j * LANES] = row[chosen[j]] + ridge
         for i in range(j + 1, count):
-            matrix[base + i * LANES] = row[seen[i]]
+            matrix[base + i * LANES] = row[chosen[i]]
         for i in range(count, order):
             matrix[base + i * LANES] = np.float32(0.0)
-        matrix[base + order * LANES] = target[seen[j]] - mean[seen[j]]
+        matrix[base + order * LANES] = sides[chosen[j]]
     for j in range(count, order):
         base = j * height * LANES + lane
         for i in range(j + 1, order + 1):
@@ -170,12 +215,103 @@ def _load(matrix, lane, order, height, covariance, mean, noise, seen, count, tar
 
 
 @njit(cache=CACHE, error_model="numpy")
-def _load_rows(matrix, lane, order, height, covariance, seen, count):
-    """Write the rows ``S_:o`` of one patch below its right side."""
+def _load_rows(matrix, lane, order, height, rows, chosen, count, length):
+    """Write further right sides below the first: columns of the identity (`rows` empty), or ``rows_cd`` for every d."""
     for j in range(order):
         base = (j * height + order + 1) * LANES + lane
-        for d in range(len(covariance)):
-            matrix[base + d * LANES] = covariance[seen[j], d] if j < count else np.float32(0.0)
+        for d in range(length):
+            if len(rows) == 0:
+                matrix[base + d * LANES] = np.float32(d == j)
+            else:
+                matrix[base + d * LANES] = rows[chosen[j], d] if j < count else np.float32(0.0)
+
+
+@njit(cache=CACHE, error_model="numpy")
+def _squares(matrix, lane, order, height, d):
+    """Sum of the squares of further right side `d` after `factorise`."""
+    total = np.float32(0.0)
+    for j in range(order):
+        value = matrix[(j * height + order + 1 + d) * LANES + lane]
+        total += value * value
+    return total
+
+
+@njit(cache=CACHE, error_model="numpy")
+def _by_observed(matrix, covariance, mean, targets, chosen, counts, noise, estimates, variances):
+    """``m + S_:o (S_oo + noise I)^-1 (y_o - m_o)`` for every patch, with `targets` y - m, `chosen` the observed entries."""
+    members, length = targets.shape
+    wanted = len(variances) > 0
+    extra = 1 + (length if wanted else 0)
+    by_count = np.argsort(counts, kind="mergesort")  # alike counts in a batch: little filling up
+    for first in range(0, members, LANES):
+        batch = min(LANES, members - first)
+        order = (counts[by_count[first + batch - 1]] + TILE - 1) // TILE * TILE
+        height = (order + (extra + TILE - 1) // TILE * TILE) | 1
+        for lane in range(LANES):
+            k = by_count[first + min(lane, batch - 1)]
+            _load(matrix, lane, order, height, covariance, noise, chosen[k], counts[k], targets[k])
+            if wanted:
+                _load_rows(matrix, lane, order, height, covariance, chosen[k], counts[k], length)
+        factorise(matrix, order, height, extra)
+        if wanted:
+            for lane in range(batch):
+                for d in range(length):
+                    variances[by_count[first + lane], d] = covariance[d, d] - _squares(matrix, lane, order, height, d)
+        substitute_back(matrix, order, height)
+        for lane in range(batch):
+            k = by_count[first + lane]
+            result = estimates[k]
+            result[:] = mean
+            for j in range(counts[k]):
+                weight = matrix[(order * height + j) * LANES + lane]
+                row = covariance[chosen[k, j]]
+                for d in range(length):
+                    result[d] += weight * row[d]
+
+
+@njit(cache=CACHE, error_model="numpy")
+def _by_missing(matrix, covariance, mean, targets, chosen, counts, products, estimates, variances):
+    """The same without noise by the precision ``P = S^-1``: ``m_x - P_xx^-1 P_xo (y_o - m_o)`` for the missing entries x.
+
+    `targets` is y - m, 0 where missing, and `chosen` the missing entries. The cheaper way where less is missing than observed; a patch
+    that misses nothing costs nothing. The covariance is replaced by its inverse.
+    """
+    members, length = targets.shape
+    wanted = len(variances) > 0
+    _invert(covariance)
+    _multiply(targets, covariance, products)
+    by_count = np.argsort(counts, kind="mergesort")
+    whole = 0
+    for k in range(members):
+        for d in range(length):
+            estimates[k, d] = mean[d] + targets[k, d]
+            products[k, d] = -products[k, d]
+        if wanted:
+            variances[k, :] = np.float32(0.0)
+        if counts[k] == 0:
+            whole += 1
+    for first in range(whole, members, LANES):
+        batch = min(LANES, members - first)
+        order = (counts[by_count[first + batch - 1]] + TILE - 1) // TILE * TILE
+        extra = 1 + (order if wanted else 0)
+        height = (order + (extra + TILE - 1) // TILE * TILE) | 1
+        for lane in range(LANES):
+            k = by_count[first + min(lane, batch - 1)]
+            _load(matrix, lane, order, height, covariance, np.float32(0.0), chosen[k], counts[k], products[k])
+            if wanted:
+                _load_rows(matrix, lane, order, height, covariance[:0], chosen[k], counts[k], order)
+        factorise(matrix, order, height, extra)
+        if wanted:
+            for lane in range(batch):
+                k = by_count[first + lane]
+                for j in range(counts[k]):
+                    variances[k, chosen[k, j]] = _squares(matrix, lane, order, height, j)
+        substitute_back(matrix, order, height)
+        for lane in range(batch):
+            k = by_count[first + lane]
+            for j in range(counts[k]):
+                d = chosen[k, j]
+                estimates[k, d] = mean[d] + matrix[(order * height + j) * LANES + lane]
 
 
 @njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
@@ -208,59 +344,39 @@ def estimate(image, data, observed, groups, size, taper, rest, noise, estimates,
     members = groups.shape[1]
     length = image.shape[0] * size * size
     wanted = len(variances) > 0
-    extra = 1 + (length if wanted else 0)
     for share in prange((len(groups) + SHARE - 1) // SHARE):
         patches = np.empty((members, length), np.float32)
         targets = np.empty((members, length), np.float32)
-        seen = np.zeros((members, length + TILE), np.int64)
+        flags = np.empty((members, length), np.bool_)
+        chosen = np.zeros((members, length + TILE), np.int64)
         counts = np.zeros(members, np.int64)
-        flags = np.empty(length, np.bool_)
         mean = np.empty(length, np.float32)
         covariance = np.empty((length, length), np.float32)
-        tallest = (length + TILE + extra + TILE) | 1
+        tallest = (2 * length + 4 * TILE) | 1 if wanted else (length + 3 * TILE) | 1
         matrix = np.zeros((length + TILE) * tallest * LANES, np.float32)
         for g in range(share * SHARE, min(len(groups), (share + 1) * SHARE)):
+            cost, other = 0, 3 * length**3
             for k in range(members):
                 _take(image, groups[g, k], size, patches[k])
                 _take(data, groups[g, k], size, targets[k])
-                _take(observed, groups[g, k], size, flags)
+                _take(observed, groups[g, k], size, flags[k])
+                known = np.sum(flags[k])
+                cost += known**3
+                other += (length - known) ** 3
+            few_missing = noise == 0 and other < cost
+            _gaussian(patches, taper, rest, mean, covariance)
+            for k in range(members):
                 counts[k] = 0
                 for d in range(length):
-                    if flags[d]:
-                        seen[k, counts[k]] = d
+                    targets[k, d] = targets[k, d] - mean[d] if flags[k, d] else np.float32(0.0)
+                    if flags[k, d] != few_missing:
+                        chosen[k, counts[k]] = d
                         counts[k] += 1
-            _gaussian(patches, taper, rest, mean, covariance)
-            by_count = np.argsort(counts, kind="mergesort")  # alike counts in a batch: little filling up
-            for first in range(0, members, LANES):
-                batch = min(LANES, members - first)
-                order = (counts[by_count[first + batch - 1]] + TILE - 1) // TILE * TILE
-                height = (order + (extra + TILE - 1) // TILE * TILE) | 1
-                for lane in range(LANES):
-                    k = by_count[first + min(lane, batch - 1)]
-                    _load(matrix, lane, order, height, covariance, mean, noise, seen[k], counts[k], targets[k])
-                    if wanted:
-                        _load_rows(matrix, lane, order, height, covariance, seen[k], counts[k])
-                factorise(matrix, order, height, extra)
-                if wanted:
-                    for lane in range(batch):
-                        variance = variances[g, by_count[first + lane]]
-                        for d in range(length):
-                            variance[d] = covariance[d, d]
-                    for j in range(order):
-                        for d in range(length):
-                            base = (j * height + order + 1 + d) * LANES
-                            for lane in range(batch):
-                                variances[g, by_count[first + lane], d] -= matrix[base + lane] * matrix[base + lane]
-                substitute_back(matrix, order, height)
-                for lane in range(batch):
-                    k = by_count[first + lane]
-                    result = estimates[g, k]
-                    result[:] = mean
-                    for j in range(counts[k]):
-                        weight = matrix[(order * height + j) * LANES + lane]
-                        row = covariance[seen[k, j]]
-                        for d in range(length):
-                            result[d] += weight * row[d]
+            spread = variances[g] if wanted else variances[:0].reshape(0, 0)
+            if few_missing:
+                _by_missing(matrix, covariance, mean, targets, chosen, counts, patches, estimates[g], spread)
+            else:
+                _by_observed(matrix, covariance, mean, targets, chosen, counts, noise, estimates[g], spread)
 
 
 @njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
