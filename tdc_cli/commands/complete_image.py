@@ -7,7 +7,7 @@ import click
 from . import options
 from .progress import shown
 
-DEFAULT_METHOD = "datc-sc"
+DEFAULT_METHOD = "patches"
 
 
 def _file(name, help_text):
