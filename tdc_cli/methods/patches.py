@@ -28,6 +28,8 @@ PASSES, STROKE_PASSES, HELD_OUT_PASSES = 18, 12, 2 / 3
 TRIAL = {"rank": 60, "burn_in": 10, "samples": 8}
 EARNEST = {"rank": 100, "burn_in": 40, "samples": 30}
 MOST_GLOBAL, LEAST_WEIGHT = 4_000_000, 0.05
+# A picture of more than REHEARSED squares of this side is rehearsed on so many of them, and the global model has no part in it.
+REHEARSED, SQUARE = 4, 256
 # Where the global model is worth this much beside the field, the picture repeats itself, and similar patches are looked for farther off.
 MUCH, FAR = 0.3, 30
 LIMITS = {"size": (2, 16), "members": (2, 512), "window": (1, 200), "stride": (1, 16), "passes": (1, 1000)}
@@ -113,40 +115,35 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     shape = values.shape
     values, observed = values.reshape(*shape[:2], -1), observed.reshape(*shape[:2], -1)
     settings = settings_for(observed, config)
-    held = calibrate.hold_out(observed, SHARE_HELD_OUT, rng) if config.calibrate or config.start == "auto" else np.zeros_like(observed)
-    kept = observed & ~held
-    rehearsal = replace(settings, passes=math.ceil(HELD_OUT_PASSES * settings.passes))
-    progress = _Progress(monitor, (settings.passes + (rehearsal.passes if config.calibrate else 0)) * len(_blocks(values)))
+    windows = rehearsal_windows(observed, rng) if config.calibrate or config.start == "auto" else []
+    rehearsed = math.ceil(HELD_OUT_PASSES * settings.passes) if config.calibrate else 0
+    progress = _Progress(monitor, (settings.passes + rehearsed * len(windows)) * len(_blocks(values)))
+    if config.noise_std == "auto":
+        config = replace(config, noise_std=math.sqrt(field.solve(values, observed, None).noise_variance))
+    noise = float(config.noise_std) ** 2
 
-    first = _field(values, kept, config)
-    noise = first.noise_variance if config.noise_std == "auto" else float(config.noise_std) ** 2
-    config = replace(config, noise_std=math.sqrt(noise))
-    partner = _Partner.of(values, kept, held, first.mean, config, rng)
-    window = config.window or (FAR if partner.start > MUCH else Settings.window)
-    settings, rehearsal = replace(settings, window=window), replace(rehearsal, window=window)
-    scale, verdict, warnings = None, None, []
-    if config.calibrate:
-        start = first.mean + partner.start * (partner.estimate - first.mean)
-        estimate, variance = _refine(values, kept, start, rehearsal, noise, rng, progress, True)
-        if config.start == "auto" and partner.start:
-            partner = replace(partner, share=_best_weight(values, estimate, partner.estimate, held))
-        estimate += partner.share * (partner.estimate - estimate)
-        errors, spreads = (estimate - values)[held], np.sqrt(variance[held])
-        scale = calibrate.fit_scale(errors, spreads, noise)
-        verdict = {"count": int(held.sum()), "coverage90": calibrate.coverage_by_halves(errors, spreads, noise, rng)}
-        if scale is None:
-            warnings.append(f"only {int(held.sum())} observed entries could be held out: the standard deviations are not calibrated")
+    tries = [_rehearse(values[w], observed[w], settings, rehearsed, noise, config, rng, progress) for w in windows]
+    partner = tries[0].partner if len(tries) == 1 else _Partner()
+    if config.start == "global":
+        partner = replace(partner, start=1.0)
+    errors, spreads = (np.concatenate([getattr(t, name) for t in tries] or [[]]) for name in ("errors", "spreads"))
+    scale = calibrate.fit_scale(errors, spreads, noise)
 
-    smooth = _field(values, observed, config).mean
-    other = _global(values, observed, EARNEST, rng) if partner.start else smooth
-    start = smooth + partner.start * (other - smooth)
+    start = field.solve(values, observed, noise).mean
+    if partner.start:
+        whole = _global(values, observed, EARNEST, rng)
+        start += partner.start * (whole - start)
+    settings = replace(settings, window=partner.window(config))
     estimate, variance = _refine(values, observed, start, settings, noise, rng, progress, config.calibrate)
-    estimate += partner.share * (other - estimate)
-    sd = None
+    if partner.share:
+        estimate += partner.share * (whole - estimate)
+    sd, verdict, warnings = None, None, []
     if config.calibrate:
-        spread = np.sqrt(variance)
-        sd = spread if scale is None else scale(spread)
+        sd = np.sqrt(variance) if scale is None else scale(np.sqrt(variance))
         sd = np.where(observed, 0.0, sd) if noise == 0 else sd
+        verdict = {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, noise, rng)}
+        if scale is None:
+            warnings.append(f"only {len(errors)} observed entries could be held out: the standard deviations are not calibrated")
     used = {name: getattr(settings, name) for name in LIMITS}
     return Completion(
         mean=estimate.reshape(shape),
@@ -193,8 +190,70 @@ def _blocks(values):
     return [slice(c, c + MOST_CHANNELS) for c in range(0, values.shape[2], MOST_CHANNELS)]
 
 
-def _field(values, observed, config):
-    return field.solve(values, observed, None if config.noise_std == "auto" else float(config.noise_std) ** 2)
+def rehearsal_windows(observed, rng):
+    """Parts of a picture on which the held-out round is run: all of it, or of a large one a few squares, the likelier the more they miss.
+
+    Parameters
+    ----------
+    observed : (H, W, C) ndarray of bool
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    list of (slice, slice)
+    """
+    height, width = observed.shape[:2]
+    if height * width <= REHEARSED * SQUARE**2:
+        return [(slice(None), slice(None))]
+    squares = [(slice(r, r + SQUARE), slice(c, c + SQUARE)) for r in range(0, height, SQUARE) for c in range(0, width, SQUARE)]
+    misses = np.array([np.sum(~observed[s]) if observed[s].any() else 0 for s in squares], dtype=float)
+    if not misses.any():
+        misses += 1
+    count = min(REHEARSED, np.count_nonzero(misses))
+    return [squares[k] for k in sorted(rng.choice(len(squares), count, replace=False, p=misses / misses.sum()))]
+
+
+@dataclass(frozen=True)
+class _Partner:
+    """The part of the global model: its weight in the start, beside the field, and in the result, beside the patches."""
+
+    start: float = 0.0
+    share: float = 0.0
+
+    def window(self, config):
+        """Largest shift at which similar patches are looked for."""
+        return config.window or (FAR if self.start > MUCH else Settings.window)
+
+
+@dataclass(frozen=True)
+class _Rehearsal:
+    """What a round with held-out entries gave: their errors and relative spreads, and the part of the global model."""
+
+    partner: _Partner
+    errors: np.ndarray
+    spreads: np.ndarray
+
+
+def _rehearse(values, observed, settings, passes, noise, config, rng, progress):
+    """Hide some observed entries, complete, and compare; without passes only the start is decided."""
+    held = calibrate.hold_out(observed, SHARE_HELD_OUT, rng)
+    kept = observed & ~held
+    start = field.solve(values, kept, noise).mean
+    partner, whole = _Partner(), None
+    if config.start == "global" or (config.start == "auto" and held.any() and held.size <= MOST_GLOBAL and min(held.shape[:2]) > 2):
+        trial = 1.0 if config.start == "global" else _best_weight(values, start, _global(values, kept, TRIAL, rng), held)
+        partner = _Partner(start=trial)
+        if trial:
+            whole = _global(values, kept, EARNEST, rng)
+            start = start + trial * (whole - start)
+    if not passes:
+        return _Rehearsal(partner, np.empty(0), np.empty(0))
+    settings = replace(settings, passes=passes, window=partner.window(config))
+    estimate, variance = _refine(values, kept, start, settings, noise, rng, progress, True)
+    if config.start == "auto" and partner.start:
+        partner = replace(partner, share=_best_weight(values, estimate, whole, held))
+        estimate = estimate + partner.share * (whole - estimate)
+    return _Rehearsal(partner, (estimate - values)[held], np.sqrt(variance[held]))
 
 
 def _global(values, observed, parameters, rng):
@@ -203,34 +262,6 @@ def _global(values, observed, parameters, rng):
     config = datc.Config(residual="none", spatial=True, ordered_modes=(0, 1), chains=1, **parameters)
     found = datc.complete(np.where(observed, values, 0.0).reshape(shape), observed.reshape(shape), config, rng=rng)
     return found.mean.reshape(values.shape)
-
-
-@dataclass(frozen=True)
-class _Partner:
-    """The global model as a partner of the field and of the patches.
-
-    Attributes
-    ----------
-    estimate : (H, W, C) ndarray
-        Its estimate without the held-out entries; the field's where it has no part.
-    start, share : float
-        Its weight in the start, beside the field, and in the result, beside the patches.
-    """
-
-    estimate: np.ndarray
-    start: float
-    share: float = 0.0
-
-    @classmethod
-    def of(cls, values, kept, held, smooth, config, rng):
-        """Weight in the start from the held-out entries, by a short trial."""
-        possible = kept.size <= MOST_GLOBAL and min(kept.shape[:2]) > 2
-        if config.start == "field" or (config.start == "auto" and not (possible and held.any())):
-            return cls(smooth, 0.0)
-        weight = 1.0
-        if config.start == "auto":
-            weight = _best_weight(values, smooth, _global(values, kept, TRIAL, rng), held)
-        return cls(_global(values, kept, EARNEST, rng), weight) if weight else cls(smooth, 0.0)
 
 
 def _best_weight(values, one, other, held):

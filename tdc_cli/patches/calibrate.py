@@ -1,5 +1,6 @@
 """Standard deviations that hold what they say: held-out observed entries, and the scale that their errors ask for."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +11,10 @@ NINETY = 1.645
 BIN, MOST_BINS = 100, 12
 # Fewer held-out entries than this say nothing about a 90 % interval.
 FEWEST = 20
-# Side of the pieces of a moved mask that are held out, in pixels.
-PIECE = 32
+# Side of the pieces of a moved mask that are held out, in pixels; less where a piece would be more than this share of what is observed.
+PIECE, LARGEST_SHARE = 32, 1 / 8
+# How often a mask that covers too little is moved anew.
+MOST_MOVES = 16
 
 
 def hold_out(observed, share, rng):
@@ -44,8 +47,9 @@ def are_strokes(absent):
     by chance."""
     if not absent.any() or min(absent.shape[:2]) < 2:
         return False
-    beside = max(np.mean(absent[1:][absent[:-1]]), np.mean(absent[:, 1:][absent[:, :-1]]))
-    return bool(beside > 0.5 * (1 + absent.mean()))
+    below = np.sum(absent[1:] & absent[:-1]) / max(1, np.sum(absent[:-1]))
+    beside = np.sum(absent[:, 1:] & absent[:, :-1]) / max(1, np.sum(absent[:, :-1]))
+    return bool(max(below, beside) > 0.5 * (1 + absent.mean()))
 
 
 def _scattered(observed, count, together, rng):
@@ -60,20 +64,23 @@ def _scattered(observed, count, together, rng):
 
 
 def _moved_pieces(absent, count, rng):
-    """Squares of the mask moved cyclically, one after the other in random order, until `count` observed entries are covered."""
-    height, width, _ = absent.shape
-    moved = np.roll(absent, (rng.integers(PIECE, max(height, PIECE + 1)), rng.integers(PIECE, max(width, PIECE + 1))), axis=(0, 1))
-    moved &= ~absent
-    corners = [(r, c) for r in range(0, height, PIECE) for c in range(0, width, PIECE)]
+    """Squares of the mask moved cyclically, one after the other in random order, until `count` observed entries are covered.
+
+    A mask that covers less than half of that is moved again.
+    """
+    height, width, channels = absent.shape
+    side = max(1, min(PIECE, math.isqrt(int(LARGEST_SHARE * np.sum(~absent) / channels))))
+    corners = [(r, c) for r in range(0, height, side) for c in range(0, width, side)]
     held = np.zeros_like(absent)
-    left = count
-    for place in rng.permutation(len(corners)):
-        r, c = corners[place]
-        piece = moved[r : r + PIECE, c : c + PIECE]
-        if left <= 0:
+    for _ in range(MOST_MOVES):
+        moved = np.roll(absent, [rng.integers(max(1, min(PIECE, n // 3)), n) for n in (height, width)], axis=(0, 1)) & ~absent
+        for place in rng.permutation(len(corners)):
+            r, c = corners[place]
+            if held.sum() >= count:
+                break
+            held[r : r + side, c : c + side] |= moved[r : r + side, c : c + side]
+        if held.sum() >= count / 2:
             break
-        held[r : r + PIECE, c : c + PIECE] = piece
-        left -= piece.sum()
     return held
 
 
@@ -86,7 +93,8 @@ class Scale:
     spreads : (B,) ndarray
         Spreads, ascending.
     factors : (B,) ndarray
-        Factor at each; in between by interpolation in the logarithm, constant beyond the ends.
+        Factor at each; in between by interpolation in the logarithm, constant beyond the upper end;
+        spreads below the lowest count as the lowest.
     """
 
     spreads: np.ndarray
@@ -121,7 +129,8 @@ def fit_scale(errors, spreads, noise_variance=0.0):
     bins = np.array_split(order, min(MOST_BINS, max(1, len(errors) // BIN)))
     tiny = 1e-3 * np.sqrt(np.mean(spreads**2))
     centres = np.array([max(np.median(spreads[b]), tiny) for b in bins])
-    widths = np.array([np.quantile(np.abs(errors[b]) / np.maximum(spreads[b], tiny), 0.9) for b in bins]) / NINETY * centres
+    # The same floor as in `Scale`, so that the lowest bin holds its 90 % too.
+    widths = np.array([np.quantile(np.abs(errors[b]) / np.maximum(spreads[b], centres[0]), 0.9) for b in bins]) / NINETY * centres
     deviations = np.sqrt(np.maximum(widths**2 - noise_variance, (0.1 * widths) ** 2))
     factors = np.maximum(deviations / centres, 1e-6)
     distinct = np.r_[True, np.diff(centres) > 0]

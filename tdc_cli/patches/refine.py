@@ -93,7 +93,7 @@ def refine(values, observed, start, settings, *, noise_variance=0.0, rng, tick=l
         Variance of the mixture of all the posteriors of an entry: the mean of their variances plus the variance of their means. A
         relative figure: overlapping estimates share their data.
     """
-    centre, unit = _scale(values, observed)
+    centre, unit = _scale(values[observed] if observed.any() else start)
     known = _planar(observed, bool)
     data = _planar(np.where(observed, (values - centre) / unit, 0.0), np.float32)
     estimate = _planar((start - centre) / unit, np.float32)
@@ -115,6 +115,8 @@ def refine(values, observed, start, settings, *, noise_variance=0.0, rng, tick=l
                 estimate[known] = data[known]
             tick()
     result = centre + unit * np.moveaxis(estimate, 0, 2).astype(float)
+    if not noise:
+        result[observed] = values[observed]  # without the rounding of single precision
     return result, None if spread is None else unit**2 * np.moveaxis(spread, 0, 2)
 
 
@@ -123,9 +125,8 @@ def members(shape, settings):
     return min(settings.members, math.prod(min(settings.window, n - settings.size) + 1 for n in shape[:2]))
 
 
-def _scale(values, observed):
-    """Mean and standard deviation of the observed entries; 1 in place of 0."""
-    seen = values[observed]
+def _scale(seen):
+    """Mean and standard deviation; 1 in place of 0."""
     return seen.mean(), seen.std() or 1.0
 
 
