@@ -200,6 +200,8 @@ def prepare(job):
     _check_formats(job, source)
     observed, described, notes, warnings = _decide_missing(job, source)
     module, config = _configure(job, method, source)
+    if job.uncertainty is not None and not getattr(config, "calibrate", True):
+        raise ConfigError(f"method {method.name} gives no uncertainty with calibrate=false; leave out --uncertainty or calibrate=false")
     order = source.colour.ndim
     if not method.orders[0] <= order <= method.orders[1]:
         raise ConfigError(f"method {method.name} takes tensors of order {method.orders[0]} to {method.orders[1]}, not {order}")

@@ -32,6 +32,9 @@ MOST_GLOBAL, LEAST_WEIGHT = 4_000_000, 0.05
 REHEARSED, SQUARE = 4, 256
 # Where the global model is worth this much beside the field, the picture repeats itself, and similar patches are looked for farther off.
 MUCH, FAR = 0.3, 30
+# Values within these sizes can be squared and their squares summed; others are brought to size 1 first. Noise beyond `LOUDEST` times the
+# largest value leaves nothing to complete from.
+SMALLEST, LARGEST, LOUDEST = 1e-100, 1e100, 1e6
 LIMITS = {"size": (2, 16), "members": (2, 512), "window": (1, 200), "stride": (1, 16), "passes": (1, 1000)}
 
 
@@ -106,16 +109,26 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     ------
     InputError
         Nothing is observed, or observed entries are not finite.
+    ConfigError
+        The noise is out of proportion to the data.
     """
     if not observed.any():
         raise InputError("no entry is observed: nothing to complete from")
     bad = np.count_nonzero(observed & ~np.isfinite(values))
     if bad:
         raise InputError(f"{bad} observed entries are NaN or infinite; mark them as missing")
+    unit = float(np.max(np.abs(values), where=observed, initial=0.0)) or 1.0
+    if config.noise_std != "auto" and config.noise_std > LOUDEST * unit:
+        raise ConfigError(f"a noise level of {config.noise_std:g} is out of proportion to the data, whose largest size is {unit:g}")
+    if not SMALLEST < unit < LARGEST:
+        return _in_units(unit, values, observed, config, rng, monitor)
     shape = values.shape
     values, observed = values.reshape(*shape[:2], -1), observed.reshape(*shape[:2], -1)
     settings = settings_for(observed, config)
     windows = rehearsal_windows(observed, rng) if config.calibrate or config.start == "auto" else []
+    if len(windows) > 1 and config.start == "auto":
+        config = replace(config, start="field")
+        windows = windows if config.calibrate else []
     rehearsed = math.ceil(HELD_OUT_PASSES * settings.passes) if config.calibrate else 0
     progress = _Progress(monitor, (settings.passes + rehearsed * len(windows)) * len(_blocks(values)))
     if config.noise_std == "auto":
@@ -137,6 +150,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     estimate, variance = _refine(values, observed, start, settings, noise, rng, progress, config.calibrate)
     if partner.share:
         estimate += partner.share * (whole - estimate)
+    if noise == 0:
+        estimate = np.where(observed, values, estimate)
     sd, verdict, warnings = None, None, []
     if config.calibrate:
         sd = np.sqrt(variance) if scale is None else scale(np.sqrt(variance))
@@ -154,6 +169,15 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         parameters=asdict(config) | used | {"global_in_start": partner.start, "global_in_result": partner.share},
         warnings=tuple(warnings),
     )
+
+
+def _in_units(unit, values, observed, config, rng, monitor):
+    """`complete` with everything in multiples of `unit`."""
+    noise = config.noise_std if config.noise_std == "auto" else config.noise_std / unit
+    done = complete(np.where(observed, values, 0.0) / unit, observed, replace(config, noise_std=noise), rng=rng, monitor=monitor)
+    scaled = {name: getattr(done, name) for name in ("mean", "sd", "predictive_sd", "noise_std")}
+    parameters = done.parameters | {"noise_std": done.parameters["noise_std"] * unit}
+    return replace(done, parameters=parameters, **{name: None if v is None else v * unit for name, v in scaled.items()})
 
 
 def settings_for(observed, config):
@@ -205,8 +229,11 @@ def rehearsal_windows(observed, rng):
     height, width = observed.shape[:2]
     if height * width <= REHEARSED * SQUARE**2:
         return [(slice(None), slice(None))]
-    squares = [(slice(r, r + SQUARE), slice(c, c + SQUARE)) for r in range(0, height, SQUARE) for c in range(0, width, SQUARE)]
-    misses = np.array([np.sum(~observed[s]) if observed[s].any() else 0 for s in squares], dtype=float)
+    # The last squares lie within the picture too: a narrow rest could be smaller than a patch.
+    rows, columns = (np.linspace(0, max(0, n - SQUARE), math.ceil(n / SQUARE)).astype(int) for n in (height, width))
+    squares = [(slice(r, r + SQUARE), slice(c, c + SQUARE)) for r in rows for c in columns]
+    squares = [s for s in squares if observed[s].any()]
+    misses = np.array([np.sum(~observed[s]) for s in squares], dtype=float)
     if not misses.any():
         misses += 1
     count = min(REHEARSED, np.count_nonzero(misses))
@@ -240,7 +267,8 @@ def _rehearse(values, observed, settings, passes, noise, config, rng, progress):
     kept = observed & ~held
     start = field.solve(values, kept, noise).mean
     partner, whole = _Partner(), None
-    if config.start == "global" or (config.start == "auto" and held.any() and held.size <= MOST_GLOBAL and min(held.shape[:2]) > 2):
+    possible = held.sum() >= calibrate.FEWEST and held.size <= MOST_GLOBAL and min(held.shape[:2]) > 2
+    if config.start == "global" or (config.start == "auto" and possible):
         trial = 1.0 if config.start == "global" else _best_weight(values, start, _global(values, kept, TRIAL, rng), held)
         partner = _Partner(start=trial)
         if trial:

@@ -72,14 +72,16 @@ def _moved_pieces(absent, count, rng):
     side = max(1, min(PIECE, math.isqrt(int(LARGEST_SHARE * np.sum(~absent) / channels))))
     corners = [(r, c) for r in range(0, height, side) for c in range(0, width, side)]
     held = np.zeros_like(absent)
+    left = count
     for _ in range(MOST_MOVES):
         moved = np.roll(absent, [rng.integers(max(1, min(PIECE, n // 3)), n) for n in (height, width)], axis=(0, 1)) & ~absent
         for place in rng.permutation(len(corners)):
-            r, c = corners[place]
-            if held.sum() >= count:
+            if left <= 0:
                 break
-            held[r : r + side, c : c + side] |= moved[r : r + side, c : c + side]
-        if held.sum() >= count / 2:
+            square = tuple(slice(corner, corner + side) for corner in corners[place])
+            left -= np.sum(moved[square] & ~held[square])
+            held[square] |= moved[square]
+        if left <= count / 2:
             break
     return held
 
@@ -130,7 +132,8 @@ def fit_scale(errors, spreads, noise_variance=0.0):
     tiny = 1e-3 * np.sqrt(np.mean(spreads**2))
     centres = np.array([max(np.median(spreads[b]), tiny) for b in bins])
     # The same floor as in `Scale`, so that the lowest bin holds its 90 % too.
-    widths = np.array([np.quantile(np.abs(errors[b]) / np.maximum(spreads[b], centres[0]), 0.9) for b in bins]) / NINETY * centres
+    widths = np.array([np.quantile(np.abs(errors[b]) / np.maximum(spreads[b], centres[0]), 0.9, method="weibull") for b in bins])
+    widths *= centres / NINETY
     deviations = np.sqrt(np.maximum(widths**2 - noise_variance, (0.1 * widths) ** 2))
     factors = np.maximum(deviations / centres, 1e-6)
     distinct = np.r_[True, np.diff(centres) > 0]

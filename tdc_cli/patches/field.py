@@ -351,6 +351,9 @@ class _Learner:
         return np.linalg.norm(self.parameters - first)
 
     def _iterate(self, run):
+        seen = sum(np.count_nonzero(w.observed) for w in self.windows)
+        if not seen:  # a group of channels without any data has nothing to learn from
+            return self.parameters
         covariance, noise = self.unpacked()
         for window in self.windows:
             window.set_parameters(covariance, noise)
@@ -365,7 +368,6 @@ class _Learner:
 
         run(work, [(k, sampled) for k in range(len(self.windows)) for sampled in (False, True)])
         pixels = sum(w.pattern.size for w in self.windows)
-        seen = sum(np.count_nonzero(w.observed) for w in self.windows)
         pairs = list(zip(self.windows, self.means, self.deviations))
         fitted = sum(w.spread(m if noise else w.values + m) for w, m, _ in pairs)
         uncertain = sum(w.spread(e) for w, _, e in pairs)
