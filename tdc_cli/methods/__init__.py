@@ -126,7 +126,9 @@ class Method:
         for key, value in parameters.items():
             name = key.replace("-", "_")
             if name not in known:
-                raise ConfigError(f"method {self.name} has no parameter '{key}'; it has: {', '.join(sorted(known))}")
+                others = [m.name for m in _METHODS if name in {f.name for f in fields(m.load().Config)}]
+                hint = f"; that is for --method {' or '.join(others)}" if others else ""
+                raise ConfigError(f"method {self.name} has no parameter '{key}'{hint}; it has: {', '.join(sorted(known))}")
             values[name] = _convert(value, typing.get_type_hints(config)[name], key) if isinstance(value, str) else value
         return config(**values)
 

@@ -27,39 +27,45 @@ SHARE = 16
 
 
 @njit(cache=CACHE, error_model="numpy")
-def _distances(image, means, top, left, size, first_row, last_row, first, columns, contrast, distances):
-    """Distances from the patch at (top, left) to those at rows first_row..last_row and columns first..first + columns - 1."""
-    channels = image.shape[0]
-    share = np.float32(contrast * size * size)
-    for row in range(first_row, last_row + 1):
-        line = distances[(row - first_row) * columns : (row - first_row + 1) * columns]
-        line[:] = np.float32(0.0)
-        for c in range(channels):
-            for r in range(size):
-                theirs = image[c, row + r, first : first + columns + size - 1]
-                mine = image[c, top + r, left : left + size]
-                for s in range(0, size - 1, 2):  # two at a time: half the traffic on `line`
-                    one, two = mine[s], mine[s + 1]
-                    for i in range(columns):
-                        a, b = theirs[s + i] - one, theirs[s + 1 + i] - two
-                        line[i] += a * a + b * b
-                if size % 2:
-                    one = mine[size - 1]
-                    for i in range(columns):
-                        a = theirs[size - 1 + i] - one
-                        line[i] += a * a
-            if share > 0:
-                theirs, own = means[c, row, first : first + columns], means[c, top, left]
-                for i in range(columns):
-                    a = theirs[i] - own
-                    line[i] -= share * a * a
+def _distances(image, means, top, left, size, contrast, row, first, line):
+    """Distances from the patch at (top, left) to those of one row, from column `first` on, as many as `line` holds."""
+    count = len(line)
+    line[:] = np.float32(0.0)
+    for c in range(image.shape[0]):
+        for r in range(size):
+            theirs = image[c, row + r, first : first + count + size - 1]
+            mine = image[c, top + r, left : left + size]
+            for s in range(0, size - 1, 2):  # two at a time: half the traffic on `line`
+                one, two = mine[s], mine[s + 1]
+                for i in range(count):
+                    a, b = theirs[s + i] - one, theirs[s + 1 + i] - two
+                    line[i] += a * a + b * b
+            if size % 2:
+                one = mine[size - 1]
+                for i in range(count):
+                    a = theirs[size - 1 + i] - one
+                    line[i] += a * a
+        theirs, own = means[c, row, first : first + count], means[c, top, left]
+        share = np.float32(contrast * size * size)
+        for i in range(count):
+            a = theirs[i] - own
+            line[i] -= share * a * a
+
+
+@njit(cache=CACHE, error_model="numpy")
+def _widened(image):
+    """A copy with `LANES` further columns of zeros, so that vectors may be read over the edge."""
+    channels, height, width = image.shape
+    wide = np.zeros((channels, height, width + LANES), np.float32)
+    wide[:, :, :width] = image
+    return wide
 
 
 @njit(cache=CACHE, error_model="numpy")
 def _patch_means(image, size):
-    """Mean of every channel of every patch, (C, H - size + 1, W - size + 1)."""
+    """Mean of every channel of every patch, (C, H - size + 1, W - size + 1 + LANES), zeros in the last columns."""
     channels, height, width = image.shape
-    means = np.zeros((channels, height - size + 1, width - size + 1), np.float32)
+    means = np.zeros((channels, height - size + 1, width - size + 1 + LANES), np.float32)
     for c in range(channels):
         rows = np.empty(width, np.float32)
         for top in range(height - size + 1):
@@ -111,14 +117,17 @@ def match(image, positions, size, window, contrast, groups):
     """
     height, width = image.shape[1:]
     count = groups.shape[1]
-    means = _patch_means(image, size)
+    means, wide = _patch_means(image, size), _widened(image)
     for g in prange(len(positions)):
         top, left = positions[g] // width, positions[g] % width
         first_row, last_row = max(0, top - window), min(height - size, top + window)
         first, last = max(0, left - window), min(width - size, left + window)
-        columns = last - first + 1
+        columns = (last - first + LANES) // LANES * LANES  # whole vectors; what lies beyond `last` is never chosen
         distances = np.empty((last_row - first_row + 1) * columns, np.float32)
-        _distances(image, means, top, left, size, first_row, last_row, first, columns, contrast, distances)
+        for row in range(first_row, last_row + 1):
+            line = distances[(row - first_row) * columns : (row - first_row + 1) * columns]
+            _distances(wide, means, top, left, size, contrast, row, first, line)
+            line[last - first + 1 :] = np.float32(np.inf)
         distances[(top - first_row) * columns + left - first] = np.float32(-np.inf)
         nearest = distances[:count].copy()
         indices = np.arange(count)
