@@ -134,7 +134,9 @@ def fit_scale(errors, spreads, noise_variance=0.0):
     # The same floor as in `Scale`, so that the lowest bin holds its 90 % too.
     widths = np.array([np.quantile(np.abs(errors[b]) / np.maximum(spreads[b], centres[0]), 0.9, method="weibull") for b in bins])
     widths *= centres / NINETY
-    deviations = np.sqrt(np.maximum(widths**2 - noise_variance, (0.1 * widths) ** 2))
+    # Under noise, what is left after it is no smaller than what a bin of that many entries can tell from nothing.
+    least = widths**2 / np.sqrt([len(b) for b in bins])
+    deviations = np.sqrt(np.maximum(widths**2 - noise_variance, least))
     factors = np.maximum(deviations / centres, 1e-6)
     distinct = np.r_[True, np.diff(centres) > 0]
     return Scale(centres[distinct], factors[distinct])
