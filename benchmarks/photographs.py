@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 RATIOS = (0.6, 0.7, 0.8, 0.9)
-# name -> options of the job, as in the issue of each kind of hole
+# name -> options of the job
 HOLES = {f"entries {r:.0%}": {"missing_ratio": r, "missing_pattern": "entries"} for r in RATIOS}
 HOLES["pixels 80%"] = {"missing_ratio": 0.8, "missing_pattern": "pixels"}
 MASKS = ("text_256x256", "scribble_256x256", "blocks_256x256")
@@ -45,12 +45,12 @@ def peak(error, chosen=slice(None)):
     return float(-10 * np.log10(np.mean(error[chosen] ** 2)))
 
 
-def run(path, method, options, threads, **more):
+def run(path, method, options, threads):
     """One run of the pipeline: its figures and the completed picture."""
     from tdc_cli import media, pipeline
 
     with tempfile.TemporaryDirectory() as place:
-        job = pipeline.Job(input=path, output=f"{place}/out.png", method=method, threads=threads, seed=0, **options, **more)
+        job = pipeline.Job(input=path, output=f"{place}/out.png", method=method, threads=threads, seed=0, **options)
         report = pipeline.run(job)
         filled = media.read(f"{place}/out.png").colour
     measures, sure = report.metrics, report.uncertainty
@@ -97,7 +97,7 @@ def fill_and_denoise(path, threads):
 
 
 def cells(what, images, masks):
-    """(key, function of threads) for everything that is asked for; a key is 'kind|image'."""
+    """(kind of hole, picture, options of the job) for everything that is asked for."""
     for path in images:
         for kind, options in HOLES.items():
             if ("entries" in what and kind.startswith("entries")) or ("masks" in what and kind.startswith("pixels")):

@@ -69,6 +69,26 @@ def cp_to_tensor(weights, factors):
     return (left @ right.T).reshape(shape)
 
 
+def check_observed(tensor, observed):
+    """Refuse a tensor of which nothing is observed, or an observed entry is not finite.
+
+    Parameters
+    ----------
+    tensor : (n_1, ..., n_K) ndarray
+    observed : (n_1, ..., n_K) ndarray of bool
+        True = observed.
+
+    Raises
+    ------
+    InputError
+    """
+    if not observed.any():
+        raise InputError("no entry is observed: nothing to complete from")
+    bad = np.count_nonzero(observed & ~np.isfinite(tensor))
+    if bad:
+        raise InputError(f"{bad} observed entries are NaN or infinite; mark them as missing")
+
+
 @dataclass(frozen=True)
 class Observed:
     """Observed entries of a tensor in C order, with an index that groups them by row of every mode.
@@ -115,12 +135,9 @@ class Observed:
         """
         if tensor.shape != observed.shape:
             raise InputError(f"values have shape {tensor.shape} but observed has shape {observed.shape}; they must be equal")
+        check_observed(tensor, observed)
         flat = np.flatnonzero(observed)
-        if not len(flat):
-            raise InputError("no entry is observed: nothing to complete from")
         values = np.ascontiguousarray(tensor.reshape(-1)[flat], dtype=float)
-        if not np.isfinite(values).all():
-            raise InputError(f"{np.sum(~np.isfinite(values))} observed entries are NaN or infinite; mark them as missing")
         coordinates = np.array(np.unravel_index(flat, tensor.shape), dtype=np.int32)
         order = np.array([np.argsort(c, kind="stable") for c in coordinates], dtype=np.int32)
         offsets = tuple(np.concatenate([[0], np.cumsum(np.bincount(c, minlength=n))]) for c, n in zip(coordinates, tensor.shape))

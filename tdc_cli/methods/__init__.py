@@ -67,6 +67,20 @@ class Completion:
     warnings: tuple = ()
 
 
+def check_noise_std(noise_std):
+    """Refuse a noise level that is neither a standard deviation nor ``"auto"``.
+
+    Raises
+    ------
+    ConfigError
+    """
+    if isinstance(noise_std, str):
+        if noise_std != "auto":
+            raise ConfigError(f"noise_std '{noise_std}' is neither a number nor auto")
+    elif not 0 <= noise_std < np.inf:
+        raise ConfigError(f"noise_std is {noise_std:g}; it must be 0 or a finite standard deviation")
+
+
 def silent(done, total, label):
     """Monitor that shows nothing: the default of every method.
 

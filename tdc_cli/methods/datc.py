@@ -20,7 +20,7 @@ from ..model.rank import paper_count
 from ..model.sampler import SWEEPS
 from ..model.state import Priors
 from ..tensor import Observed
-from . import Completion, silent
+from . import Completion, check_noise_std, silent
 
 # Up to this many entries a tensor is small: it starts at the paper's rank of 20 and can afford long chains. Large ones, pictures and
 # video, start above the paper's 100, which gains 0.5 dB at 60 % missing, and are sampled for as long as a user waits.
@@ -111,10 +111,7 @@ class Config:
             value = getattr(self, name)
             if value is not None and not 1 <= value <= most:
                 raise ConfigError(f"{name} is {value}; it must be from 1 to {most}")
-        if isinstance(self.noise_std, str) and self.noise_std != "auto":
-            raise ConfigError(f"noise_std '{self.noise_std}' is neither a number nor auto")
-        if not isinstance(self.noise_std, str) and not 0 <= self.noise_std < np.inf:
-            raise ConfigError(f"noise_std is {self.noise_std:g}; it must be 0 or a finite standard deviation")
+        check_noise_std(self.noise_std)
         if self.tau0 is not None and self.noise_std != 0:
             raise ConfigError("the noise level is given twice, by tau0 and by noise_std; leave one out")
         if not abs(self.mu0) < LARGEST:

@@ -5,9 +5,10 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ..errors import ConfigError, InputError
+from ..errors import ConfigError
 from ..patches import field
-from . import Completion, silent
+from ..tensor import check_observed
+from . import Completion, check_noise_std, silent
 
 # Bounds that keep a slip of the keyboard from asking for more than the arithmetic holds.
 EXPONENTS = (0.5, 4.0)
@@ -42,11 +43,7 @@ class Config:
             raise ConfigError(f"steps is {self.steps}; it must be from 0 to {MOST_STEPS}")
         if not 1 <= self.samples <= MOST_SAMPLES:
             raise ConfigError(f"samples is {self.samples}; it must be from 1 to {MOST_SAMPLES}")
-        if isinstance(self.noise_std, str):
-            if self.noise_std != "auto":
-                raise ConfigError(f"noise_std '{self.noise_std}' is neither a number nor auto")
-        elif not (math.isfinite(self.noise_std) and self.noise_std >= 0):
-            raise ConfigError(f"noise_std is {self.noise_std:g}; it must be 0 or a finite standard deviation")
+        check_noise_std(self.noise_std)
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent):
@@ -73,11 +70,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     InputError
         Nothing is observed, or observed entries are not finite.
     """
-    if not observed.any():
-        raise InputError("no entry is observed: nothing to complete from")
-    bad = np.count_nonzero(observed & ~np.isfinite(values))
-    if bad:
-        raise InputError(f"{bad} observed entries are NaN or infinite; mark them as missing")
+    check_observed(values, observed)
     shape = (*values.shape[:2], -1)
     noise = None if config.noise_std == "auto" else float(config.noise_std) ** 2
     fitted, sd = field.solve_with_sd(

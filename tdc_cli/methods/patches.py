@@ -10,17 +10,18 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 from scipy.ndimage import distance_transform_cdt
 
-from ..errors import ConfigError, InputError
+from ..errors import ConfigError
 from ..patches import calibrate, field
 from ..patches.refine import Settings, refine
-from . import Completion, datc, silent
+from ..tensor import check_observed
+from . import Completion, check_noise_std, datc, silent
 
 # Entries of a patch that are worth their cost, and channels that are worked on together.
 MOST_ENTRIES, MOST_CHANNELS = 150, 32
 SHARE_HELD_OUT = 0.05
 # Holes of strokes this deep, in pixels to the nearest observed one (the 90th percentile), are filled better by larger patches.
 DEEP = 2
-DEEP_SIZE, DEEP_MEMBERS, DEEP_STRIDE = 8, 64, 4
+DEEP_SIZE, DEEP_MEMBERS = 8, 64
 # Passes where most is missing, and where the holes are strokes, which change little after the first few; the held-out round, which only
 # measures errors, goes this share of them.
 PASSES, STROKE_PASSES, HELD_OUT_PASSES = 18, 12, 2 / 3
@@ -78,11 +79,7 @@ class Config:
                 raise ConfigError(f"{name} is {value}; it must be from {least} to {most}")
         if self.start not in ("auto", "field", "global"):
             raise ConfigError(f"start '{self.start}' is not one of auto, field, global")
-        if isinstance(self.noise_std, str):
-            if self.noise_std != "auto":
-                raise ConfigError(f"noise_std '{self.noise_std}' is neither a number nor auto")
-        elif not (math.isfinite(self.noise_std) and self.noise_std >= 0):
-            raise ConfigError(f"noise_std is {self.noise_std:g}; it must be 0 or a finite standard deviation")
+        check_noise_std(self.noise_std)
         if self.stride is not None and self.size is not None and self.stride > self.size:
             raise ConfigError(f"stride {self.stride} is larger than the patch size {self.size}: pixels in between would be left out")
 
@@ -112,11 +109,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     ConfigError
         The noise is out of proportion to the data.
     """
-    if not observed.any():
-        raise InputError("no entry is observed: nothing to complete from")
-    bad = np.count_nonzero(observed & ~np.isfinite(values))
-    if bad:
-        raise InputError(f"{bad} observed entries are NaN or infinite; mark them as missing")
+    check_observed(values, observed)
     unit = float(np.max(np.abs(values), where=observed, initial=0.0)) or 1.0
     if config.noise_std != "auto" and config.noise_std > LOUDEST * unit:
         raise ConfigError(f"a noise level of {config.noise_std:g} is out of proportion to the data, whose largest size is {unit:g}")

@@ -159,19 +159,19 @@ def _one_pass(image, data, known, positions, taper, rest, noise, settings, varia
     """Mean of all estimates of every entry, (C, H, W) float64, and the variance of their mixture or None."""
     size, count = settings.size, members(image.shape[1:], settings)
     total, weight = np.zeros(image.shape), np.zeros(image.shape[1:])
-    squares = np.zeros(image.shape) if variance else None
+    squares, again = (np.zeros(image.shape), np.zeros(image.shape[1:])) if variance else (None, None)
     length = len(taper)
     estimates = np.empty((min(CHUNK, len(positions)), count, length), np.float32)
     variances = np.empty(estimates.shape if variance else (0, 0, 0), np.float32)
-    for begin in range(0, len(positions), CHUNK):
-        chunk = positions[begin : begin + CHUNK]
-        groups = np.empty((len(chunk), count), np.int32)
-        kernels.match(image, chunk, size, settings.window, settings.contrast, groups)
+    groups = np.empty((len(positions), count), np.int32)
+    kernels.match(image, positions, size, settings.window, settings.contrast, groups)
+    for begin in range(0, len(groups), CHUNK):
+        chunk = groups[begin : begin + CHUNK]
         found, spread = estimates[: len(chunk)], variances[: len(chunk)]
-        kernels.estimate(image, data, known, groups, size, taper, np.float32(rest), np.float32(noise), found, spread)
-        kernels.add_up(groups, found, size, total, weight)
+        kernels.estimate(image, data, known, chunk, size, taper, np.float32(rest), np.float32(noise), found, spread)
+        kernels.add_up(chunk, found, size, total, weight)
         if variance:
-            kernels.add_up(groups, spread + found**2, size, squares, np.zeros_like(weight))
+            kernels.add_up(chunk, spread + found**2, size, squares, again)
     reached = weight > 0
     weight[~reached] = 1.0
     mean = np.where(reached, total / weight, image)
