@@ -104,6 +104,13 @@ def substitute_back(matrix, order, height):
         view[order, :order, lane] = np.linalg.solve(lower.T, view[:order, order, lane])
 
 
+def invert(matrix, order, height):
+    """After `factorise` with the identity as right sides 1 to order: minus the inverses, (16, order, order), beside the flat array."""
+    view = matrix[: order * height * 16].reshape(order, height, 16)
+    roots = view[:, order + 1 : 2 * order + 1].transpose(2, 0, 1)
+    return -roots.transpose(0, 2, 1) @ roots
+
+
 def _patches(image, positions, size):
     """Patches at flat positions, (..., C size^2)."""
     windows = np.lib.stride_tricks.sliding_window_view(image, (size, size), (1, 2))
@@ -125,22 +132,37 @@ def match(image, positions, size, window, contrast, groups):
         groups[g] = candidates[np.argsort(distance, kind="stable")[: groups.shape[1]]]
 
 
-def estimate(image, data, observed, groups, size, taper, rest, noise, estimates, variances):
+def estimate(image, data, observed, groups, size, taper, rest, noise, uncertain, estimates, variances):
     for g, group in enumerate(groups):
         now = _patches(image, group, size).astype(float)
         mean = now.mean(axis=0)
         covariance = np.cov(now.T, bias=True) * taper + rest * np.eye(now.shape[1])
-        for k, (y, o) in enumerate(zip(_patches(data, group, size), _patches(observed, group, size))):
+        pairs = list(zip(_patches(data, group, size), _patches(observed, group, size)))
+        if uncertain:
+            covariance = covariance + taper * np.mean([_left_open(covariance, o, noise) for _, o in pairs], axis=0)
+        for k, (y, o) in enumerate(pairs):
             gain = np.linalg.solve(covariance[np.ix_(o, o)] + noise * np.eye(o.sum()), covariance[o]).T
             estimates[g, k] = mean + gain @ (y[o] - mean[o])
             if len(variances):
-                variances[g, k] = np.diag(covariance - gain @ covariance[o])
+                variances[g, k] = np.diag(_left_open(covariance, o, noise))
 
 
-def add_up(groups, estimates, size, total, weight):
+def _left_open(covariance, o, noise):
+    """Posterior covariance of a patch with observed entries `o`."""
+    return covariance - covariance[:, o] @ np.linalg.solve(covariance[np.ix_(o, o)] + noise * np.eye(o.sum()), covariance[o])
+
+
+def add_up(groups, estimates, variances, size, floor, total, weight, squares):
     width = total.shape[2]
-    for group, patches in zip(groups, estimates):
-        for position, patch in zip(group, patches):
+    variances = np.maximum(variances, 0) if len(variances) else None
+    for g, group in enumerate(groups):
+        for k, position in enumerate(group):
             top, left = divmod(int(position), width)
-            total[:, top : top + size, left : left + size] += patch.reshape(len(total), size, size)
-            weight[top : top + size, left : left + size] += 1
+            place = np.s_[:, top : top + size, left : left + size]
+            patch, variance = (np.zeros((len(total), size, size)) + a for a in (
+                estimates[g, k].reshape(-1, size, size), 0 if variances is None else variances[g, k].reshape(-1, size, size)))
+            own = np.ones_like(patch) if variances is None else 1 / np.sqrt(variance + floor)
+            total[place] += own * patch
+            weight[place] += own
+            if len(squares):
+                squares[place] += own * (patch**2 + variance)

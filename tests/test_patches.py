@@ -48,7 +48,8 @@ def psnr(estimate, truth, where):
 
 def refined(truth, observed, settings=FEW, start=None, **more):
     start = field.solve(holed(truth, observed), observed, more.get("noise_variance", 0.0)).mean if start is None else start
-    return refine(holed(truth, observed), observed, start, settings, rng=rng(), **more)
+    stages = settings if isinstance(settings, tuple) else (settings,)
+    return refine(holed(truth, observed), observed, start, stages, rng=rng(), **more)
 
 
 # -- passes -------------------------------------------------------------------------------------------------------------------
@@ -117,7 +118,7 @@ def test_what_is_under_the_mask_is_never_read(garbage):
     start = np.full(truth.shape, 0.5)
     settings = replace(FEW, passes=2)
     clean, spread = refined(truth, observed, settings, start, variance=True)
-    dirty, other = refine(np.where(observed, truth, garbage), observed, start, settings, rng=rng(), variance=True)
+    dirty, other = refine(np.where(observed, truth, garbage), observed, start, (settings,), rng=rng(), variance=True)
     assert np.isfinite(clean).all() and np.array_equal(clean, dirty) and np.array_equal(spread, other)
 
 
@@ -158,8 +159,8 @@ def test_chunks_of_groups_change_nothing_but_rounding(monkeypatch):
 @pytest.mark.parametrize("size", [1, 2, 3, 6])
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
 def test_touched_is_that_of_brute_force(size, share):
-    chosen = rng(size).random((2, 11, 9)) < share
-    wanted = [[chosen[:, r : r + size, c : c + size].any() for c in range(9 - size + 1)] for r in range(11 - size + 1)]
+    chosen = rng(size).random((11, 9)) < share
+    wanted = [[chosen[r : r + size, c : c + size].any() for c in range(9 - size + 1)] for r in range(11 - size + 1)]
     assert np.array_equal(passes._touched(chosen, size), wanted)
 
 
@@ -179,8 +180,8 @@ def test_the_whole_grid_covers_every_pixel(size):
 
 
 def test_the_grid_is_where_something_is_missing_and_covers_that():
-    absent = rng(3).random((1, 40, 37)) < 0.01
-    absent[0, -1, -1] = absent[0, 0, 0] = True
+    absent = rng(3).random((40, 37)) < 0.01
+    absent[-1, -1] = absent[0, 0] = True
     settings = Settings(size=6, stride=3)
     wanted = passes._touched(absent, settings.size)
     for seed in range(6):
@@ -189,7 +190,7 @@ def test_the_grid_is_where_something_is_missing_and_covers_that():
             top, left = divmod(position, 37)
             assert wanted[top, left]
             covered[top : top + 6, left : left + 6] = True
-        assert covered[absent[0]].all()
+        assert covered[absent].all()
 
 
 def test_groups_far_from_a_hole_are_not_worked_on(monkeypatch):
@@ -197,13 +198,26 @@ def test_groups_far_from_a_hole_are_not_worked_on(monkeypatch):
     observed = np.ones(truth.shape, dtype=bool)
     observed[10:13, 30:33] = False
     seen = []
-    plain = passes._one_pass
-    monkeypatch.setattr(passes, "_one_pass", lambda *args: seen.append(args[3]) or plain(*args))
+    plain = passes._Problem._one_pass
+    monkeypatch.setattr(passes._Problem, "_one_pass", lambda *args: seen.append(args[2]) or plain(*args))
     estimate, _ = refined(truth, observed, Settings(passes=3, size=4, stride=2))
     for positions in seen:
         rows, columns = np.divmod(positions, truth.shape[1])
         assert len(positions) and ((rows >= 7) & (rows <= 12) & (columns >= 27) & (columns <= 32)).all()
     assert np.array_equal(estimate[observed], truth[observed])
+
+
+def test_a_stage_of_some_share_is_averaged_with_what_it_began_with():
+    truth = photograph()
+    observed = scattered(truth.shape)
+    one = replace(FEW, passes=2)
+    start = np.full(truth.shape, 0.5)
+    half, spread = refined(truth, observed, (replace(one, share=0.25),), start, variance=True)
+    full, _ = refined(truth, observed, one, start)
+    assert spread is None  # nothing but a stage that stands alone has a variance
+    assert np.allclose(half[~observed], (0.75 * start + 0.25 * full)[~observed], atol=1e-6)
+    both, first = refined(truth, observed, (one, replace(one, size=4, share=0.5)), start, variance=True)
+    assert np.array_equal(first, refined(truth, observed, one, start, variance=True)[1]) and not np.array_equal(both, full)
 
 
 def test_nothing_missing_is_returned_as_it_is():
@@ -567,7 +581,7 @@ def test_what_is_under_the_mask_changes_nothing(garbage, start):
 def test_progress_counts_every_pass_of_both_rounds():
     truth = photograph(height=24, width=26)
     observed = scattered(truth.shape)
-    for calibrated, total in ((True, 6 + 4), (False, 6)):
+    for calibrated, total in ((True, 6 + 5), (False, 6)):
         told = []
         config = patches.Config(passes=6, start="field", calibrate=calibrated)
         patches.complete(truth, observed, config, rng=rng(), monitor=lambda *args, told=told: told.append(args))
@@ -655,22 +669,29 @@ def test_the_best_weight_is_that_of_least_squares_between_nought_and_one(one, ot
 # -- settings -----------------------------------------------------------------------------------------------------------------
 
 
-def settings_of(observed, **parameters):
-    settings = patches.settings_for(observed, patches.Config(**parameters))
-    return settings.size, settings.members, settings.stride, settings.passes
+def stages_of(observed, **parameters):
+    return [(s.size, s.members, s.stride, s.passes) for s in patches.stages_for(observed, patches.Config(**parameters))]
 
 
-def test_settings_follow_the_holes():
+def test_stages_follow_the_holes():
     thin, deep = np.ones((2, 60, 60, 3), dtype=bool)
     thin[:, 30] = False
     deep[20:40, 20:40] = False
-    assert settings_of(scattered((60, 60, 3))) == (6, 48, 3, patches.PASSES)
-    assert settings_of(thin) == (6, 48, 3, patches.STROKE_PASSES)
-    assert settings_of(deep) == (8, 64, 4, patches.STROKE_PASSES)
-    assert settings_of(deep, noise_std=0.1) == settings_of(deep, noise_std="auto") == (6, 48, 3, patches.STROKE_PASSES)
-    assert settings_of(deep, size=5, members=20, passes=7) == (5, 20, 2, 7)
-    assert settings_of(deep, stride=2) == (8, 64, 2, patches.STROKE_PASSES)
-    assert settings_of(np.ones((4, 60, 3), dtype=bool), size=9, stride=8)[::2] == (4, 4)  # no larger than the picture
+    usual, sparse = scattered((60, 60, 3)), scattered((60, 60, 3), 0.9)
+    assert stages_of(usual) == [(6, 48, 3, 16), (4, 32, 2, 2)]
+    assert stages_of(sparse) == [(6, 36, 3, 10), (8, 48, 4, 3), (4, 32, 2, 2)]
+    assert stages_of(thin) == [(6, 48, 3, 12)]
+    assert stages_of(deep) == [(8, 64, 4, 9), (10, 64, 5, 3)]
+    assert stages_of(deep, noise_std=0.1) == stages_of(deep, noise_std="auto") == [(6, 48, 3, 12)]
+    assert stages_of(deep, size=5, members=20, passes=7) == [(5, 20, 2, 6), (6, 20, 2, 1)]
+    assert stages_of(deep, stride=2)[0] == (8, 64, 2, 9)
+    assert stages_of(np.ones((4, 60, 3), dtype=bool), size=9, stride=8)[0][::2] == (4, 4)  # no larger than the picture
+    assert stages_of(sparse, size=5, stride=5, members=20, passes=30) == [(5, 20, 5, 25), (6, 20, 6, 3), (3, 20, 3, 2)]
+    for passes in range(1, 40):
+        assert sum(s[3] for s in stages_of(sparse, passes=passes)) == sum(s[3] for s in stages_of(usual, passes=passes)) == passes
+    assert [s.uncertain for s in patches.stages_for(sparse, patches.Config())] == [True] * 3
+    assert [s.share for s in patches.stages_for(sparse, patches.Config())] == [1, 0.5, 1 / 3]
+    assert [s.share for s in patches.stages_for(deep, patches.Config())] == [1, 1]
 
 
 def test_the_depth_of_holes_is_the_distance_from_their_edge():

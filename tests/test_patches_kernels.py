@@ -46,6 +46,25 @@ def test_lanes_factorise_and_substitute_back(rng, order, extra):
     np.testing.assert_allclose(got, exact, rtol=5e-3, atol=5e-3)
 
 
+@pytest.mark.parametrize("order", [0, 4, 12, 44])
+def test_lanes_invert(rng, order):
+    height = (2 * order + 5) | 1
+    flat, matrices, _ = systems(rng, order, 1, height)
+    matrix = np.zeros((order * (height + order + 1) + height) * LANES, np.float32)
+    matrix[: flat.size] = flat
+    matrix[: order * height * LANES].reshape(order, height, LANES)[:, order + 1 : 2 * order + 1] = np.eye(order)[..., None]
+    twin = matrix.astype(float)
+    kernels_lanes.factorise(matrix, order, height, order + 1)
+    kernels_lanes.invert(matrix, order, height)
+    cells = np.arange(order)[:, None] * order + np.arange(order) + order * height
+    got = matrix.reshape(-1, LANES)[cells].transpose(2, 1, 0)  # (LANES, row, column)
+    reference.factorise(twin, order, height, order + 1)
+    below = np.tril_indices(order)
+    for lane in range(LANES):
+        np.testing.assert_allclose(got[lane][below], reference.invert(twin, order, height)[lane][below], rtol=5e-3, atol=5e-3)
+        np.testing.assert_allclose(got[lane][below], -np.linalg.inv(matrices[lane])[below], rtol=5e-3, atol=5e-3)
+
+
 def test_a_system_has_the_same_solution_in_any_lane_and_any_company(rng):
     order, height = 12, 17
     matrix, _, _ = systems(rng, order, 1, height)
@@ -95,7 +114,8 @@ def test_match_breaks_ties_by_position():
 
 @pytest.mark.parametrize("noise", [0.0, 0.03])
 @pytest.mark.parametrize("members", [7, 20])
-def test_estimate(picture, rng, noise, members):
+@pytest.mark.parametrize("uncertain", [False, True])
+def test_estimate(picture, rng, noise, members, uncertain):
     image, data, observed = picture
     where = positions(image, 4, 2)
     groups = np.empty((len(where), members), np.int32)
@@ -105,29 +125,34 @@ def test_estimate(picture, rng, noise, members):
     taper = (taper @ taper.T) / np.sqrt(np.outer(np.sum(taper**2, axis=1), np.sum(taper**2, axis=1)))
     found, variances = np.empty((2, *shape), np.float32)
     twin, twin_variances = np.empty((2, *shape))
-    kernels.estimate(image, data, observed, groups, 4, taper, np.float32(0.01), np.float32(noise), found, variances)
-    reference.estimate(image, data, observed, groups, 4, taper, 0.01, noise, twin, twin_variances)
+    kernels.estimate(image, data, observed, groups, 4, taper, np.float32(0.01), np.float32(noise), uncertain, found,
+                     variances)  # fmt: skip
+    reference.estimate(image, data, observed, groups, 4, taper, 0.01, noise, uncertain, twin, twin_variances)
     np.testing.assert_allclose(found, twin, rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(variances, twin_variances, rtol=1e-2, atol=1e-4)
     again = np.empty(shape, np.float32)
-    kernels.estimate(image, data, observed, groups, 4, taper, np.float32(0.01), np.float32(noise), again, np.empty((0, 0, 0), np.float32))
+    kernels.estimate(image, data, observed, groups, 4, taper, np.float32(0.01), np.float32(noise), uncertain, again,
+                     np.empty((0, 0, 0), np.float32))  # fmt: skip
     np.testing.assert_allclose(again, found, rtol=1e-5, atol=1e-5)
 
 
-def test_add_up(picture, rng):
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("squared", [False, True])
+def test_add_up(picture, rng, weighted, squared):
     image = picture[0]
     groups = rng.choice(positions(image, 4, 1), (9, 6)).astype(np.int32)
     patches = rng.standard_normal((9, 6, 48)).astype(np.float32)
-    total, weight = np.zeros(image.shape), np.zeros(image.shape[1:])
-    twin, twin_weight = np.zeros(image.shape), np.zeros(image.shape[1:])
-    kernels.add_up(groups, patches, 4, total, weight)
-    reference.add_up(groups, patches, 4, twin, twin_weight)
-    np.testing.assert_allclose(total, twin, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(weight, twin_weight)
+    variances = rng.standard_normal(patches.shape if weighted else (0, 0, 0)).astype(np.float32)  # rounding can make some negative
+    found, twin = (tuple(np.zeros(image.shape if wanted else (0, 0, 0)) for wanted in (True, True, squared)) for _ in range(2))
+    kernels.add_up(groups, patches, variances, 4, np.float32(0.01), *found)
+    reference.add_up(groups, patches, variances, 4, 0.01, *twin)
+    for one, other in zip(found, twin, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("uncertain", [False, True])
 @pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="one core only")
-def test_same_bits_with_one_and_two_threads(picture):
+def test_same_bits_with_one_and_two_threads(picture, uncertain):
     image, data, observed = picture
     where = positions(image, 4, 1)
     taper = np.ones((48, 48), np.float32)
@@ -138,11 +163,12 @@ def test_same_bits_with_one_and_two_threads(picture):
             groups = np.empty((len(where), 18), np.int32)
             kernels.match(image, where, 4, 8, 0.5, groups)
             estimates, variances = np.empty((2, *groups.shape, 48), np.float32)
-            kernels.estimate(image, data, observed, groups, 4, taper, np.float32(0.01), np.float32(0.0), estimates, variances)
-            total, weight = np.zeros(image.shape), np.zeros(image.shape[1:])
-            kernels.add_up(groups, estimates, 4, total, weight)
+            kernels.estimate(image, data, observed, groups, 4, taper, np.float32(0.01), np.float32(0.0), uncertain, estimates,
+                             variances)  # fmt: skip
+            total, weight, squares = np.zeros((3, *image.shape))
+            kernels.add_up(groups, estimates, variances, 4, np.float32(0.01), total, weight, squares)
         finally:
             numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
-        results.append((groups, estimates, variances, total, weight))
+        results.append((groups, estimates, variances, total, weight, squares))
     for one, two in zip(*results, strict=True):
         np.testing.assert_array_equal(one, two)

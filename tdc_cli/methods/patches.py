@@ -22,9 +22,15 @@ SHARE_HELD_OUT = 0.05
 # Holes of strokes this deep, in pixels to the nearest observed one (the 90th percentile), are filled better by larger patches.
 DEEP = 2
 DEEP_SIZE, DEEP_MEMBERS = 8, 64
-# Passes where most is missing, and where the holes are strokes, which change little after the first few; the held-out round, which only
-# measures errors, goes this share of them.
-PASSES, STROKE_PASSES, HELD_OUT_PASSES = 18, 12, 2 / 3
+# Passes in all: usually, where more than SPARSE is missing, and where the holes are strokes, which change little after the first few; the
+# held-out round, which only measures errors, goes this share of them.
+PASSES, SPARSE_PASSES, STROKE_PASSES, HELD_OUT_PASSES = 18, 15, 12, 2 / 3
+# Share of scattered missing entries above which what they leave open is reckoned with; then groups are smaller.
+SPARSE, SPARSE_MEMBERS = 0.75, 36
+# The most passes that go over wider patches, by so much, where entries are sparse or holes deep, and over finer patches at the end where
+# what is missing is scattered; and the weight of their results beside what they began with.
+WIDE_PASSES, WIDER, WIDE_MEMBERS, WIDE_SHARE = 3, 5 / 4, 48, 0.5
+FINE_PASSES, FINER, FINE_MEMBERS, FINE_SHARE, FINE_SHARE_SPARSE = 2, 2 / 3, 32, 1 / 2, 1 / 3
 # The global model: how it is tried, how it is run in earnest, up to which size, and the least weight at which it is worth it.
 TRIAL = {"rank": 60, "burn_in": 10, "samples": 8}
 EARNEST = {"rank": 100, "burn_in": 40, "samples": 30}
@@ -48,13 +54,13 @@ class Config:
     size : int or None
         Side of a patch; None: 6, or 8 for deep strokes, smaller with many channels.
     members : int or None
-        Patches in a group; None: 48, or 64 for deep strokes.
+        Patches in a group; None: 48, or 64 for deep strokes, and 36 where more than three quarters are missing.
     window : int or None
         Largest shift at which similar patches are looked for; None: 18, or 30 where the picture repeats itself.
     stride : int or None
         Distance of reference patches; None: half the size.
     passes : int or None
-        None: 18, or 12 where the holes are strokes.
+        None: 18, or 15 where more than three quarters are missing, or 12 where the holes are strokes.
     start : {"auto", "field", "global"}
         First estimate; `auto` blends both by what they predict, and blends the global model into the result as well.
     calibrate : bool
@@ -117,30 +123,29 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         return _in_units(unit, values, observed, config, rng, monitor)
     shape = values.shape
     values, observed = values.reshape(*shape[:2], -1), observed.reshape(*shape[:2], -1)
-    settings = settings_for(observed, config)
+    stages = stages_for(observed, config)
     windows = rehearsal_windows(observed, rng) if config.calibrate or config.start == "auto" else []
     if len(windows) > 1 and config.start == "auto":
         config = replace(config, start="field")
         windows = windows if config.calibrate else []
-    rehearsed = math.ceil(HELD_OUT_PASSES * settings.passes) if config.calibrate else 0
-    progress = _Progress(monitor, (settings.passes + rehearsed * len(windows)) * len(_blocks(values)))
+    rehearsed = [replace(s, passes=math.ceil(HELD_OUT_PASSES * s.passes)) for s in stages] if config.calibrate else []
+    passes = sum(s.passes for s in stages) + len(windows) * sum(s.passes for s in rehearsed)
+    progress = _Progress(monitor, passes * len(_blocks(values)))
     if config.noise_std == "auto":
         config = replace(config, noise_std=math.sqrt(field.solve(values, observed, None).noise_variance))
     noise = float(config.noise_std) ** 2
 
-    tries = [_rehearse(values[w], observed[w], settings, rehearsed, noise, config, rng, progress) for w in windows]
+    tries = [_rehearse(values[w], observed[w], rehearsed, noise, config, rng, progress) for w in windows]
     partner = tries[0].partner if len(tries) == 1 else _Partner()
     if config.start == "global":
         partner = replace(partner, start=1.0)
     errors, spreads = (np.concatenate([getattr(t, name) for t in tries] or [[]]) for name in ("errors", "spreads"))
     scale = calibrate.fit_scale(errors, spreads, noise)
 
-    start = field.solve(values, observed, noise).mean
-    if partner.start:
-        whole = _global(values, observed, EARNEST, rng)
-        start += partner.start * (whole - start)
-    settings = replace(settings, window=partner.window(config))
-    estimate, variance = _refine(values, observed, start, settings, noise, rng, progress, config.calibrate)
+    whole = _global(values, observed, EARNEST, rng) if partner.start else None
+    stages = partner.widened(stages, config)
+    estimate, variance = _refine(values, observed, _start(values, observed, noise, partner, whole), stages, noise, rng, progress,
+                                 config.calibrate)  # fmt: skip
     if partner.share:
         estimate += partner.share * (whole - estimate)
     if noise == 0:
@@ -152,7 +157,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         verdict = {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, noise, rng)}
         if scale is None:
             warnings.append(f"only {len(errors)} observed entries could be held out: the standard deviations are not calibrated")
-    used = {name: getattr(settings, name) for name in LIMITS}
+    used = {name: getattr(stages[0], name) for name in LIMITS} | {"passes": sum(s.passes for s in stages)}
     return Completion(
         mean=estimate.reshape(shape),
         sd=None if sd is None else sd.reshape(shape),
@@ -173,8 +178,11 @@ def _in_units(unit, values, observed, config, rng, monitor):
     return replace(done, parameters=parameters, **{name: None if v is None else v * unit for name, v in scaled.items()})
 
 
-def settings_for(observed, config):
-    """Settings of the passes for a picture and its holes, `config` first.
+def stages_for(observed, config):
+    """Stages of the passes for a picture and its holes, `config` first.
+
+    Deep strokes end with passes over wider patches. Scattered entries end with passes over finer ones, averaged with what was there before;
+    where they are sparse, so do wider ones in between.
 
     Parameters
     ----------
@@ -183,17 +191,35 @@ def settings_for(observed, config):
 
     Returns
     -------
-    Settings
+    tuple of Settings
     """
     absent = ~observed
     strokes = calibrate.are_strokes(absent)
     deep = strokes and config.noise_std == 0 and _depth(absent) > DEEP
-    channels = min(observed.shape[2], MOST_CHANNELS)
-    most = max(2, math.isqrt((2 if deep else 1) * MOST_ENTRIES // channels))
-    size = min(config.size or min(DEEP_SIZE if deep else Settings.size, most), *observed.shape[:2])
-    stride = config.stride or max(1, size // 2)
-    return Settings(size=size, members=config.members or (DEEP_MEMBERS if deep else Settings.members),
-                    stride=min(stride, size), passes=config.passes or (STROKE_PASSES if strokes else PASSES))  # fmt: skip
+    sparse = not strokes and absent.mean() > SPARSE
+    smallest, channels = min(observed.shape[:2]), min(observed.shape[2], MOST_CHANNELS)
+    most, widest = (min(smallest, max(2, math.isqrt(n * MOST_ENTRIES // channels))) for n in (1, 2))
+    size = min(config.size or DEEP_SIZE, widest) if deep else min(config.size or Settings.size, most)
+    stride = min(size, config.stride or max(1, size // 2))
+    members = DEEP_MEMBERS if deep else SPARSE_MEMBERS if sparse else Settings.members
+    passes = config.passes or (STROKE_PASSES if strokes else SPARSE_PASSES if sparse else PASSES)
+    main = Settings(size=size, members=config.members or members, stride=stride, passes=passes)
+    if sparse:
+        main = replace(main, uncertain=True)
+    fine = 0 if strokes else min(FINE_PASSES, passes // 4)
+    wide = min(WIDE_PASSES, passes // 4) if sparse or deep else 0
+    wider = replace(_scaled(main, WIDER, widest), passes=wide, first_rest=main.last_rest)
+    finer = replace(_scaled(main, FINER, most), passes=fine, first_rest=main.last_rest, members=config.members or FINE_MEMBERS, step=1.0,
+                    momentum=0.0, share=FINE_SHARE_SPARSE if sparse else FINE_SHARE)  # fmt: skip
+    if sparse:
+        wider = replace(wider, members=config.members or WIDE_MEMBERS, share=WIDE_SHARE)
+    return (replace(main, passes=passes - fine - wide), *(s for s in (wider, finer) if s.passes))
+
+
+def _scaled(settings, factor, most):
+    """The same with patches of another size, up to `most`."""
+    size = min(most, max(2, round(factor * settings.size)))
+    return replace(settings, size=size, stride=max(1, min(size, round(factor * settings.stride))))
 
 
 def _depth(absent):
@@ -240,9 +266,10 @@ class _Partner:
     start: float = 0.0
     share: float = 0.0
 
-    def window(self, config):
-        """Largest shift at which similar patches are looked for."""
-        return config.window or (FAR if self.start > MUCH else Settings.window)
+    def widened(self, stages, config):
+        """`stages` with the largest shift at which similar patches are looked for."""
+        window = config.window or (FAR if self.start > MUCH else Settings.window)
+        return [replace(settings, window=window) for settings in stages]
 
 
 @dataclass(frozen=True)
@@ -254,7 +281,7 @@ class _Rehearsal:
     spreads: np.ndarray
 
 
-def _rehearse(values, observed, settings, passes, noise, config, rng, progress):
+def _rehearse(values, observed, stages, noise, config, rng, progress):
     """Hide some observed entries, complete, and compare; without passes only the start is decided."""
     held = calibrate.hold_out(observed, SHARE_HELD_OUT, rng)
     kept = observed & ~held
@@ -267,14 +294,19 @@ def _rehearse(values, observed, settings, passes, noise, config, rng, progress):
         if trial:
             whole = _global(values, kept, EARNEST, rng)
             start = start + trial * (whole - start)
-    if not passes:
+    if not stages:
         return _Rehearsal(partner, np.empty(0), np.empty(0))
-    settings = replace(settings, passes=passes, window=partner.window(config))
-    estimate, variance = _refine(values, kept, start, settings, noise, rng, progress, True)
+    estimate, variance = _refine(values, kept, start, partner.widened(stages, config), noise, rng, progress, True)
     if config.start == "auto" and partner.start:
         partner = replace(partner, share=_best_weight(values, estimate, whole, held))
         estimate = estimate + partner.share * (whole - estimate)
     return _Rehearsal(partner, (estimate - values)[held], np.sqrt(variance[held]))
+
+
+def _start(values, observed, noise, partner, whole):
+    """First estimate of every entry: the field, blended with the global model's."""
+    start = field.solve(values, observed, noise).mean
+    return start + partner.start * (whole - start) if partner.start else start
 
 
 def _global(values, observed, parameters, rng):
@@ -292,10 +324,15 @@ def _best_weight(values, one, other, held):
     return float(min(weight, 1.0)) if weight >= LEAST_WEIGHT else 0.0
 
 
-def _refine(values, observed, start, settings, noise, rng, progress, variance):
+def _refine(values, observed, start, stages, noise, rng, progress, variance):
     """`refine`, in blocks of channels."""
-    parts = [refine(values[..., b], observed[..., b], start[..., b], settings, noise_variance=noise, rng=rng, tick=progress,
-                    variance=variance) for b in _blocks(values)]  # fmt: skip
+    blocks = _blocks(values)
+    starts = [start[..., b] for b in blocks]
+    del start  # as soon as it is read: a large picture should not be held more often than it must
+    parts = [refine(values[..., b], observed[..., b], starts.pop(0), stages, noise_variance=noise, rng=rng, tick=progress,
+                    variance=variance) for b in blocks]  # fmt: skip
+    if len(parts) == 1:
+        return parts[0]
     spread = np.concatenate([v for _, v in parts], axis=2) if variance else None
     return np.concatenate([estimate for estimate, _ in parts], axis=2), spread
 

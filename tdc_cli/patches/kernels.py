@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit, prange
 
 from ..kernels import CACHE, foreign
-from .kernels_lanes import LANES, TILE, factorise, substitute_back
+from .kernels_lanes import LANES, TILE, factorise, invert, substitute_back
 
 _ssyrk = foreign("ssyrk", "cython_blas", 10)
 _ssymm = foreign("ssymm", "cython_blas", 12)
@@ -246,6 +246,42 @@ def _squares(matrix, lane, order, height, d):
 
 
 @njit(cache=CACHE, error_model="numpy")
+def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, inner, outer):
+    """Add the mean posterior covariance of the members, ``S - S A S`` with A the mean of ``(S_oo + noise I)^-1``, tapered.
+
+    `chosen` are the observed entries of each member; `inner` and `outer` (D, D) are workspace.
+    """
+    members, length = targets.shape
+    inner[:] = np.float32(0.0)
+    by_count = np.argsort(counts, kind="mergesort")
+    for first in range(0, members, LANES):
+        batch = min(LANES, members - first)
+        order = (counts[by_count[first + batch - 1]] + TILE - 1) // TILE * TILE
+        height = (order + (order + 1 + TILE - 1) // TILE * TILE) | 1
+        for lane in range(LANES):
+            k = by_count[first + min(lane, batch - 1)]
+            _load(matrix, lane, order, height, covariance, noise, chosen[k], counts[k], targets[k])
+            _load_rows(matrix, lane, order, height, covariance[:0], chosen[k], counts[k], order)
+        factorise(matrix, order, height, order + 1)
+        invert(matrix, order, height)
+        for lane in range(batch):
+            k = by_count[first + lane]
+            for j in range(counts[k]):
+                base = (order * height + j * order) * LANES + lane
+                for i in range(j, counts[k]):
+                    inner[chosen[k, i], chosen[k, j]] += matrix[base + i * LANES]
+    for d in range(length):
+        for e in range(d):
+            inner[e, d] = inner[d, e]
+    _multiply(covariance, inner, outer)
+    _multiply(outer, covariance, inner)
+    for d in range(length):
+        for e in range(d + 1):
+            covariance[d, e] += (covariance[d, e] + inner[d, e] / np.float32(members)) * taper[d, e]
+            covariance[e, d] = covariance[d, e]
+
+
+@njit(cache=CACHE, error_model="numpy")
 def _by_observed(matrix, covariance, mean, targets, chosen, counts, noise, estimates, variances):
     """``m + S_:o (S_oo + noise I)^-1 (y_o - m_o)`` for every patch, with `targets` y - m, `chosen` the observed entries."""
     members, length = targets.shape
@@ -324,7 +360,7 @@ def _by_missing(matrix, covariance, mean, targets, chosen, counts, products, est
 
 
 @njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
-def estimate(image, data, observed, groups, size, taper, rest, noise, estimates, variances):
+def estimate(image, data, observed, groups, size, taper, rest, noise, uncertain, estimates, variances):
     """Posterior mean and variance of every patch of every group, given its own observed entries only.
 
     The patches of a group, as `image` has them now, give the mean ``m`` and the covariance ``S``, their sample covariance,
@@ -345,6 +381,9 @@ def estimate(image, data, observed, groups, size, taper, rest, noise, estimates,
         Symmetric, with ones on the diagonal.
     rest, noise : float32
         Variances.
+    uncertain : bool
+        Whether S is increased, before that, by the mean posterior covariance of the members under it, entry by entry times `taper`: what
+        their missing entries leave open, as an EM iteration has it.
     estimates : (G, K, D) float32 ndarray
         Written.
     variances : (G, K, D) or (0, 0, 0) float32 ndarray
@@ -361,8 +400,9 @@ def estimate(image, data, observed, groups, size, taper, rest, noise, estimates,
         counts = np.zeros(members, np.int64)
         mean = np.empty(length, np.float32)
         covariance = np.empty((length, length), np.float32)
-        tallest = (2 * length + 4 * TILE) | 1 if wanted else (length + 3 * TILE) | 1
-        matrix = np.zeros((length + TILE) * tallest * LANES, np.float32)
+        tallest = (2 * length + 4 * TILE) | 1 if wanted or uncertain else (length + 3 * TILE) | 1
+        matrix = np.zeros((length + TILE) * (tallest + (length + TILE if uncertain else 0)) * LANES, np.float32)
+        workspace = np.empty((2, length, length) if uncertain else (0, 0, 0), np.float32)
         for g in range(share * SHARE, min(len(groups), (share + 1) * SHARE)):
             cost, other = 0, 3 * length**3
             for k in range(members):
@@ -372,7 +412,7 @@ def estimate(image, data, observed, groups, size, taper, rest, noise, estimates,
                 known = np.sum(flags[k])
                 cost += known**3
                 other += (length - known) ** 3
-            few_missing = noise == 0 and other < cost
+            few_missing = noise == 0 and not uncertain and other < cost
             _gaussian(patches, taper, rest, mean, covariance)
             for k in range(members):
                 counts[k] = 0
@@ -381,6 +421,8 @@ def estimate(image, data, observed, groups, size, taper, rest, noise, estimates,
                     if flags[k, d] != few_missing:
                         chosen[k, counts[k]] = d
                         counts[k] += 1
+            if uncertain:
+                _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, workspace[0], workspace[1])
             spread = variances[g] if wanted else variances[:0].reshape(0, 0)
             if few_missing:
                 _by_missing(matrix, covariance, mean, targets, chosen, counts, patches, estimates[g], spread)
@@ -389,20 +431,25 @@ def estimate(image, data, observed, groups, size, taper, rest, noise, estimates,
 
 
 @njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
-def add_up(groups, estimates, size, total, weight):
-    """Add every patch estimate to the picture of sums, and one to the count of its pixels.
+def add_up(groups, estimates, variances, size, floor, total, weight, squares):
+    """Add every patch estimate to the picture of sums, weighted by the inverse of its standard deviation.
 
     Parameters
     ----------
     groups : (G, K) int32 ndarray
     estimates : (G, K, D) float32 ndarray
+    variances : (G, K, D) or (0, 0, 0) float32 ndarray
+        Entry by entry; empty: all weights are 1.
     size : int
-    total : (C, H, W) float64 ndarray
-        Added to.
-    weight : (H, W) float64 ndarray
-        Added to: the number of estimates of each pixel.
+    floor : float32
+        Variance added, so that no weight is without bounds.
+    total, weight : (C, H, W) float64 ndarrays
+        Added to: estimates times weights, and the weights.
+    squares : (C, H, W) or (0, 0, 0) float64 ndarray
+        Added to: squared estimates plus their variances, times weights; left alone if empty.
     """
     channels, height, width = total.shape
+    equal, wanted = len(variances) == 0, len(squares) > 0
     lowest = np.min(groups) // width // STRIP
     highest = (np.max(groups) // width + size - 1) // STRIP
     for strip in prange(lowest, highest + 1):
@@ -412,9 +459,15 @@ def add_up(groups, estimates, size, total, weight):
                 top, left = groups[g, k] // width, groups[g, k] % width
                 for r in range(max(0, begin - top), min(size, end - top)):
                     for c in range(channels):
-                        line = total[c, top + r]
+                        line, share = total[c, top + r], weight[c, top + r]
                         start = (c * size + r) * size
                         for s in range(size):
-                            line[left + s] += estimates[g, k, start + s]
-                    for s in range(size):
-                        weight[top + r, left + s] += 1.0
+                            own, variance = np.float32(1.0), np.float32(0.0)
+                            if not equal:
+                                variance = max(variances[g, k, start + s], np.float32(0.0))
+                                own = np.float32(1.0) / np.sqrt(variance + floor)
+                            value = estimates[g, k, start + s]
+                            line[left + s] += own * value
+                            share[left + s] += own
+                            if wanted:
+                                squares[c, top + r, left + s] += own * (value * value + variance)

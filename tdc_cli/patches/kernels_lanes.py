@@ -177,3 +177,23 @@ def substitute_back(matrix, order, height):
         rest = k * height + order
         _subtract_one(matrix, rest, 0, k * height + k + 1, solution + k + 1, 1, order - 1 - k)
         _multiply_into(matrix, solution + k, rest, k * height + k)
+
+
+@njit(cache=CACHE, error_model="numpy")
+def invert(matrix, order, height):
+    """Minus the inverses of the sixteen matrices, after `factorise` with the columns of the identity as the last `order` right sides.
+
+    Parameters
+    ----------
+    matrix : flat float32 ndarray
+        As `factorise` left it with ``order + 1`` right sides. Vector ``order * height + column * order + row`` is set to that element of
+        the negative inverses, for rows not above the columns; elements above may be set too.
+    order, height : int
+    """
+    inverse = order * height
+    matrix[inverse * LANES : (inverse + order * order) * LANES] = 0.0
+    for row in range(0, order, TILE):
+        # Columns of L^-1, which lie as rows below L; their products begin at the later one's diagonal.
+        first = row * height + order + 1
+        for column in range(0, row + 1, TILE):
+            _subtract_tile(matrix, inverse + column * order + row, order, first + row, first + column, height, order - row)

@@ -3,7 +3,7 @@
 In every pass, reference patches on a grid, whose origin moves from pass to pass, collect the patches most like them in the current
 estimate. The patches of a group are taken for samples of one Gaussian, ``N(m, S + rest I)``, with m and S their mean and tapered
 covariance, and each becomes its posterior mean given its own observed entries only (`kernels.estimate`). Every entry's new value is
-the mean of its estimates; observed entries are restored unless they are noisy. The isotropic rest falls geometrically from pass to
+the mean of its estimates, the surer ones counting more; observed entries are restored unless they are noisy. The isotropic rest falls geometrically from pass to
 pass, as an annealed empirical Bayes; the map is iterated with over-relaxation and momentum, because plain passes converge slowly.
 
 References
@@ -23,11 +23,13 @@ from . import kernels
 
 # Groups estimated at a time: bounds the memory of the estimates, which is CHUNK * members * D floats.
 CHUNK = 512
+# Variance added to that of an estimate in its weight, relative to that of the observed entries.
+FLOOR = 3e-2
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How the passes go.
+    """How the passes of a stage go.
 
     Attributes
     ----------
@@ -50,6 +52,11 @@ class Settings:
         Over-relaxation: how much of the change of a pass is made, 1 = as it is.
     momentum : float
         Share of the last change that is made again.
+    uncertain : bool
+        Whether a group's covariance includes what the missing entries of its members leave open, and estimates are weighted by
+        their standard deviations in every pass, not the last only. Pays where patches have few observed entries.
+    share : float
+        Weight of the stage's result beside the picture that it began with.
     """
 
     size: int = 6
@@ -63,9 +70,11 @@ class Settings:
     last_rest: float = 3e-4
     step: float = 1.5
     momentum: float = 0.5
+    uncertain: bool = False
+    share: float = 1.0
 
 
-def refine(values, observed, start, settings, *, noise_variance=0.0, rng, tick=lambda: None, variance=False):
+def refine(values, observed, start, stages, *, noise_variance=0.0, rng, tick=lambda: None, variance=False):
     """Complete a picture by patch groups, from a first estimate.
 
     Parameters
@@ -75,7 +84,8 @@ def refine(values, observed, start, settings, *, noise_variance=0.0, rng, tick=l
     observed : (H, W, C) ndarray of bool
     start : (H, W, C) ndarray
         First estimate of every entry.
-    settings : Settings
+    stages : sequence of Settings
+        One after the other, each from the result of the one before.
     noise_variance : float
         0: observed entries are exact and restored; else they are estimated.
     rng : numpy.random.Generator
@@ -90,34 +100,92 @@ def refine(values, observed, start, settings, *, noise_variance=0.0, rng, tick=l
     (H, W, C) float64 ndarray
         Estimate.
     (H, W, C) float64 ndarray or None
-        Variance of the mixture of all the posteriors of an entry: the mean of their variances plus the variance of their means. A
-        relative figure: overlapping estimates share their data.
+        Variance of the mixture of all the posteriors of an entry: the weighted mean of their variances plus the variance of their means,
+        in the last pass of the last stage whose share is 1. A relative figure: overlapping estimates share their data.
     """
     centre, unit = _scale(values[observed] if observed.any() else start)
     known = _planar(observed, bool)
-    data = _planar(np.where(observed, (values - centre) / unit, 0.0), np.float32)
-    estimate = _planar((start - centre) / unit, np.float32)
     noise = noise_variance / unit**2
+    # In place and channel by channel: a large picture should not be held more often than it must.
+    data, estimate = np.zeros(known.shape, np.float32), np.empty(known.shape, np.float32)
+    for c in range(len(known)):
+        data[c, known[c]] = (values[..., c][known[c]] - centre) / unit
+        estimate[c] = (start[..., c] - centre) / unit
+    del start
     if not noise:
-        estimate[known] = data[known]
-    before, spread = estimate, None
-    taper = _taper(len(data), settings.size, settings.taper)
-    wanted = _touched(np.ones_like(known) if noise else ~known, settings.size)
-    rests = np.geomspace(settings.first_rest, settings.last_rest, settings.passes)
+        np.copyto(estimate, data, where=known)
+    problem, spread = _Problem(data, known, noise), None
     with kernel_threads():
+        for settings in stages:
+            if settings.share == 1:
+                spread = problem.passes(estimate, settings, rng, tick, variance)
+            else:
+                other = estimate.copy()
+                problem.passes(other, settings, rng, tick, False)
+                estimate += np.float32(settings.share) * (other - estimate)
+    result = np.empty(values.shape)
+    for c in range(len(known)):
+        result[..., c] = centre + unit * estimate[c].astype(float)
+        if not noise:
+            np.copyto(result[..., c], values[..., c], where=known[c])  # without the rounding of single precision
+    if spread is not None:
+        spread *= unit**2
+        spread = np.moveaxis(spread, 0, 2)
+    return result, spread
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """What is known of a planar picture in units of its spread; data are 0 where not known."""
+
+    data: np.ndarray
+    known: np.ndarray
+    noise: float
+
+    def passes(self, estimate, settings, rng, tick, variance):
+        """Run the passes on `estimate` in place; returns the variance of the last one's mixture, or None."""
+        before, spread = estimate.copy(), None
+        taper = _taper(len(estimate), settings.size, settings.taper)
+        wanted = _touched(np.ones_like(self.known[0]) if self.noise else ~self.known.all(axis=0), settings.size)
+        rests = np.geomspace(settings.first_rest, settings.last_rest, settings.passes)
         for number, rest in enumerate(rests):
-            last = variance and number == settings.passes - 1
+            last = number == settings.passes - 1
             positions = _grid(wanted, settings, rng)
-            mean, spread = _one_pass(estimate, data, known, positions, taper, rest, noise, settings, last)
-            ahead = settings.step * (mean - estimate) + settings.momentum * (estimate - before)
-            before, estimate = estimate, (estimate + ahead).astype(np.float32)
-            if not noise:
-                estimate[known] = data[known]
+            mean, spread = self._one_pass(estimate, positions, taper, rest, settings, last, last and variance)
+            for c in range(len(estimate)):
+                ahead = settings.step * (mean[c] - estimate[c]) + settings.momentum * (estimate[c] - before[c])
+                before[c] = estimate[c]
+                estimate[c] += ahead
+            if not self.noise:
+                np.copyto(estimate, self.data, where=self.known)
             tick()
-    result = centre + unit * np.moveaxis(estimate, 0, 2).astype(float)
-    if not noise:
-        result[observed] = values[observed]  # without the rounding of single precision
-    return result, None if spread is None else unit**2 * np.moveaxis(spread, 0, 2)
+        return spread
+
+    def _one_pass(self, estimate, positions, taper, rest, settings, last, variance):
+        """Weighted mean of all estimates of every entry, (C, H, W) float64, and the variance of their mixture or None."""
+        size, count, length = settings.size, members(estimate.shape[1:], settings), len(taper)
+        total, weight = np.zeros(estimate.shape), np.zeros(estimate.shape)
+        squares = np.zeros(estimate.shape if variance else (0, 0, 0))
+        weighted = settings.uncertain or last
+        estimates = np.empty((min(CHUNK, len(positions)), count, length), np.float32)
+        variances = np.empty(estimates.shape if weighted else (0, 0, 0), np.float32)
+        groups = np.empty((len(positions), count), np.int32)
+        kernels.match(estimate, positions, size, settings.window, settings.contrast, groups)
+        for begin in range(0, len(groups), CHUNK):
+            chunk = groups[begin : begin + CHUNK]
+            found, spread = estimates[: len(chunk)], variances[: len(chunk)]
+            kernels.estimate(estimate, self.data, self.known, chunk, size, taper, np.float32(rest), np.float32(self.noise),
+                             settings.uncertain, found, spread)  # fmt: skip
+            kernels.add_up(chunk, found, spread, size, np.float32(FLOOR), total, weight, squares)
+        reached = weight > 0
+        np.divide(total, weight, out=total, where=reached)
+        np.copyto(total, estimate, where=~reached)
+        if not variance:
+            return total, None
+        np.divide(squares, weight, out=squares, where=reached)
+        for c in range(len(squares)):
+            squares[c] = np.maximum(squares[c] - total[c] ** 2, 0.0) * reached[c]
+        return total, squares
 
 
 def members(shape, settings):
@@ -142,8 +210,8 @@ def _taper(channels, size, length):
 
 
 def _touched(chosen, size):
-    """For every patch by its top left pixel, whether it holds a chosen entry, (H - size + 1, W - size + 1)."""
-    counts = np.pad(chosen.any(axis=0).astype(np.int64).cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+    """For every patch by its top left pixel, whether it holds a chosen pixel of `chosen` (H, W), (H - size + 1, W - size + 1)."""
+    counts = np.pad(chosen.cumsum(axis=0, dtype=np.int32).cumsum(axis=1, dtype=np.int32), ((1, 0), (1, 0)))
     return counts[size:, size:] + counts[:-size, :-size] > counts[size:, :-size] + counts[:-size, size:]
 
 
@@ -153,28 +221,3 @@ def _grid(wanted, settings, rng):
     rows, columns = (axis.ravel() for axis in np.meshgrid(*lines, indexing="ij"))
     kept = wanted[rows, columns]
     return rows[kept] * (wanted.shape[1] + settings.size - 1) + columns[kept]
-
-
-def _one_pass(image, data, known, positions, taper, rest, noise, settings, variance):
-    """Mean of all estimates of every entry, (C, H, W) float64, and the variance of their mixture or None."""
-    size, count = settings.size, members(image.shape[1:], settings)
-    total, weight = np.zeros(image.shape), np.zeros(image.shape[1:])
-    squares, again = (np.zeros(image.shape), np.zeros(image.shape[1:])) if variance else (None, None)
-    length = len(taper)
-    estimates = np.empty((min(CHUNK, len(positions)), count, length), np.float32)
-    variances = np.empty(estimates.shape if variance else (0, 0, 0), np.float32)
-    groups = np.empty((len(positions), count), np.int32)
-    kernels.match(image, positions, size, settings.window, settings.contrast, groups)
-    for begin in range(0, len(groups), CHUNK):
-        chunk = groups[begin : begin + CHUNK]
-        found, spread = estimates[: len(chunk)], variances[: len(chunk)]
-        kernels.estimate(image, data, known, chunk, size, taper, np.float32(rest), np.float32(noise), found, spread)
-        kernels.add_up(chunk, found, size, total, weight)
-        if variance:
-            kernels.add_up(chunk, spread + found**2, size, squares, again)
-    reached = weight > 0
-    weight[~reached] = 1.0
-    mean = np.where(reached, total / weight, image)
-    if variance:
-        squares = np.maximum(squares / weight - mean**2, 0.0) * reached
-    return mean, squares
