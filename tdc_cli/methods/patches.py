@@ -24,13 +24,13 @@ DEEP = 2
 DEEP_SIZE, DEEP_MEMBERS = 8, 64
 # Passes in all: usually, where more than SPARSE is missing, and where the holes are strokes, which change little after the first few; the
 # held-out round, which only measures errors, goes this share of them.
-PASSES, SPARSE_PASSES, STROKE_PASSES, HELD_OUT_PASSES = 18, 15, 12, 2 / 3
+PASSES, SPARSE_PASSES, STROKE_PASSES, HELD_OUT_PASSES = 18, 14, 12, 2 / 3
 # Share of scattered missing entries above which what they leave open is reckoned with; then groups are smaller.
 SPARSE, SPARSE_MEMBERS = 0.75, 36
 # The most passes that go over wider patches, by so much, where entries are sparse or holes deep, and over finer patches at the end where
-# what is missing is scattered; and the weight of their results beside what they began with.
-WIDE_PASSES, WIDER, WIDE_MEMBERS, WIDE_SHARE = 3, 5 / 4, 48, 0.5
-FINE_PASSES, FINER, FINE_MEMBERS, FINE_SHARE, FINE_SHARE_SPARSE = 2, 2 / 3, 32, 1 / 2, 1 / 3
+# what is missing is scattered; the finer ones' result is averaged with what they began with.
+WIDE_PASSES, WIDER, WIDE_MEMBERS = 3, 5 / 4, 48
+FINE_PASSES, FINER, FINE_MEMBERS, FINE_SHARE = 2, 2 / 3, 32, 0.5
 # The global model: how it is tried, how it is run in earnest, up to which size, and the least weight at which it is worth it.
 TRIAL = {"rank": 60, "burn_in": 10, "samples": 8}
 EARNEST = {"rank": 100, "burn_in": 40, "samples": 30}
@@ -60,7 +60,7 @@ class Config:
     stride : int or None
         Distance of reference patches; None: half the size.
     passes : int or None
-        None: 18, or 15 where more than three quarters are missing, or 12 where the holes are strokes.
+        None: 18, or 14 where more than three quarters are missing, or 12 where the holes are strokes.
     start : {"auto", "field", "global"}
         First estimate; `auto` blends both by what they predict, and blends the global model into the result as well.
     calibrate : bool
@@ -181,8 +181,7 @@ def _in_units(unit, values, observed, config, rng, monitor):
 def stages_for(observed, config):
     """Stages of the passes for a picture and its holes, `config` first.
 
-    Deep strokes end with passes over wider patches. Scattered entries end with passes over finer ones, averaged with what was there before;
-    where they are sparse, so do wider ones in between.
+    Deep strokes and sparse entries go on to wider patches. Scattered entries end with finer ones, averaged with what was there before.
 
     Parameters
     ----------
@@ -205,14 +204,14 @@ def stages_for(observed, config):
     passes = config.passes or (STROKE_PASSES if strokes else SPARSE_PASSES if sparse else PASSES)
     main = Settings(size=size, members=config.members or members, stride=stride, passes=passes)
     if sparse:
-        main = replace(main, uncertain=True)
+        main = replace(main, uncertain=True, first_rest=main.last_rest)
     fine = 0 if strokes else min(FINE_PASSES, passes // 4)
     wide = min(WIDE_PASSES, passes // 4) if sparse or deep else 0
     wider = replace(_scaled(main, WIDER, widest), passes=wide, first_rest=main.last_rest)
     finer = replace(_scaled(main, FINER, most), passes=fine, first_rest=main.last_rest, members=config.members or FINE_MEMBERS, step=1.0,
-                    momentum=0.0, share=FINE_SHARE_SPARSE if sparse else FINE_SHARE)  # fmt: skip
+                    momentum=0.0, share=FINE_SHARE)  # fmt: skip
     if sparse:
-        wider = replace(wider, members=config.members or WIDE_MEMBERS, share=WIDE_SHARE)
+        wider = replace(wider, members=config.members or WIDE_MEMBERS)
     return (replace(main, passes=passes - fine - wide), *(s for s in (wider, finer) if s.passes))
 
 

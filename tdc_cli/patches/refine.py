@@ -24,7 +24,7 @@ from . import kernels
 # Groups estimated at a time: bounds the memory of the estimates, which is CHUNK * members * D floats.
 CHUNK = 512
 # Variance added to that of an estimate in its weight, relative to that of the observed entries.
-FLOOR = 3e-2
+FLOOR = 3e-3
 
 
 @dataclass(frozen=True)
