@@ -461,7 +461,7 @@ def execute(plan, monitor=methods.silent):
         warnings=[*plan.notes, *plan.warnings, *completion.warnings, *reasons],
     )
     if job.report is not None:
-        write_bytes(job.report, report.to_json().encode(errors="backslashreplace"))
+        write_bytes(job.report, report.to_json().encode(errors="backslashreplace"), replace=job.overwrite)
     return report
 
 
@@ -536,20 +536,20 @@ def _write(plan, colour, incomplete, sd):
     job, source = plan.job, plan.media
     hole = 0 if source.full_range else np.nan
     holed = np.where(plan.observed, incomplete, hole).astype(source.values.dtype)
-    media.write(source.with_colour(colour), job.output)
+    media.write(source.with_colour(colour), job.output, replace=job.overwrite)
     if job.incomplete is not None:
-        media.write(source.with_colour(holed), job.incomplete)
+        media.write(source.with_colour(holed), job.incomplete, replace=job.overwrite)
     units = f"of {source.full_range}" if source.full_range else "in data units"
     if job.uncertainty is not None:
         if Path(job.uncertainty).suffix.lower() == ".png":
             from .panel import draw_uncertainty
 
-            write_bytes(job.uncertainty, draw_uncertainty(sd, units))
+            write_bytes(job.uncertainty, draw_uncertainty(sd, units), replace=job.overwrite)
         else:
             from .media.array import write_array
 
-            write_array(sd, job.uncertainty)
+            write_array(sd, job.uncertainty, replace=job.overwrite)
     if job.panel is not None:
         from .panel import draw_panel
 
-        write_bytes(job.panel, draw_panel(holed, colour, sd, plan.truth, source.full_range, units))
+        write_bytes(job.panel, draw_panel(holed, colour, sd, plan.truth, source.full_range, units), replace=job.overwrite)

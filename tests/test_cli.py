@@ -400,6 +400,11 @@ def test_flag_before_environment_before_file_before_default(complete, tdc):
         ("[complete-images]\nseed = 1\n", "tdc.toml: no command 'complete-images'; write one table a command: [complete-image]"),
         ("seed = 1\n", "tdc.toml: no command 'seed'; "),
         ("[complete-image\n", "tdc.toml: not a readable TOML file ("),
+        ("[complete-image]\nmask = [1, 2]\n", "tdc.toml: [complete-image] mask is [1, 2]; give a number or a string"),
+        ("[complete-image]\nseed = true\n", "tdc.toml: [complete-image] seed is True; give a number or a string"),
+        ("[complete-image]\noverwrite = 1\n", "tdc.toml: [complete-image] overwrite is 1; give true or false"),
+        ("[complete-image]\nparam = 3\n", "tdc.toml: [complete-image] param is 3; give a table, or a list"),
+        ("[complete-image.seed]\na = 3\n", "tdc.toml: [complete-image] seed is {'a': 3}; give a number or a string"),
     ],
 )
 def test_configuration_files_with_mistakes(tdc, text, words):
@@ -407,6 +412,37 @@ def test_configuration_files_with_mistakes(tdc, text, words):
     for args in (["--config", "tdc.toml", "methods"], ["complete-image", "--config", "tdc.toml", "a.png", "-o", "b.png"]):
         result = tdc(*args)
         assert result.exit_code == 2 and result.stderr.startswith(f"tdc: {words}") and result.stderr.count("\n") == 1
+
+
+def test_a_configuration_file_may_hold_tables_of_other_commands(tdc):
+    Path("tdc.toml").write_text("[methods]\n[complete-image]\nseed = 5\n")
+    for args in (["--config", "tdc.toml", "complete-image"], ["complete-image", "--config", "tdc.toml"]):
+        result = tdc(*args, "a.png", "-o", "b.png", *QUICK, "--json", "--overwrite", "--missing-ratio", "0.5")
+        assert report_of(result)["seed"] == 5
+
+
+@pytest.mark.parametrize("option", ["input", "-o", "--mask", "--report", "--config"])
+def test_a_name_that_is_too_long_is_one_line(tdc, option):
+    long = "n" * 300 + ".png"
+    named = [long, "-o", "b.png"] if option == "input" else ["a.png", "-o", "b.png", option, long]
+    result = tdc("complete-image", *named, *QUICK, *(["--missing-ratio", "0.5"] if option != "--mask" else []))
+    assert result.exit_code == 2 and result.stdout == "" and result.stderr.count("\n") == 1
+    assert "nnn" in result.stderr and "unexpected" not in result.stderr
+
+
+def test_an_output_that_appears_during_the_run_is_not_replaced(complete, monkeypatch):
+    from tdc_cli.methods import biharmonic
+
+    plain = biharmonic.complete
+
+    def complete_late(*args, **more):
+        Path("b.png").write_text("of another program")
+        return plain(*args, **more)
+
+    monkeypatch.setattr(biharmonic, "complete", complete_late)
+    result = complete("--mask", "m.png")
+    assert result.exit_code == 1 and result.stderr.endswith("b.png: exists already; give --overwrite to replace it\n")
+    assert Path("b.png").read_text() == "of another program"
 
 
 def test_parameters_from_a_configuration_file(complete):
@@ -510,8 +546,9 @@ def test_exit_codes_of_the_program(folder):
     assert module.returncode == 0 and json.loads(module.stdout)["$id"] == "tdc-report/1"
 
 
-def test_a_closed_pipe_exits_with_141(folder):
-    with subprocess.Popen([SCRIPT, "report-schema"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+@pytest.mark.parametrize("words", [["report-schema"], ["--help"], ["complete-image", "--help"]])
+def test_a_closed_pipe_exits_with_141(folder, words):
+    with subprocess.Popen([SCRIPT, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         running.stdout.close()
         assert running.stderr.read() == b""
         assert running.wait(60) == 141

@@ -130,7 +130,7 @@ def test_nonsense_beside_the_pixels_is_no_reason_to_fail(folder):
     Image.fromarray(smooth(9, 7)).save("x.tif", dpi=(0, 1e9))
     Image.fromarray(smooth(9, 7)).save("x.jpg", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\x05garbage")
     for name in ("x.tif", "x.jpg"):
-        media.write(media.read(name), "y.png")
+        media.write(media.read(name), "y.png", replace=True)
     assert "dpi" not in media.read("x.tif").metadata
 
 
@@ -203,15 +203,49 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(folder, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OutputError, match=r"y.png: cannot be written \(No space left on device\)"):
-        write_bytes("y.png", b"new")
+        write_bytes("y.png", b"new", replace=True)
     assert (folder / "y.png").read_text() == "old"
     assert sorted(os.listdir()) == ["a.png", "m.png", "y.png"]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_is_there_is_replaced_only_when_asked(folder, monkeypatch, links):
+    """Also where the file system has no hard links."""
+
+    def refuse(*args):
+        raise PermissionError(1, "Operation not permitted")
+
+    if not links:
+        monkeypatch.setattr(os, "link", refuse)
+    write_bytes("y.png", b"first")
+    with pytest.raises(OutputError, match="y.png: exists already; give --overwrite to replace it"):
+        write_bytes("y.png", b"second")
+    assert (folder / "y.png").read_text() == "first"
+    write_bytes("y.png", b"third", replace=True)
+    assert (folder / "y.png").read_text() == "third"
+    assert sorted(os.listdir()) == ["a.png", "m.png", "y.png"]
+
+
+def test_pipes_are_refused_before_they_are_waited_for(folder):
+    os.mkfifo("x.png")
+    with pytest.raises(InputError, match="x.png: not a regular file; write the data to a file first"):
+        media.read("x.png")
+
+
+@pytest.mark.parametrize("target", ["y.tif", "y.jpg"])
+def test_a_transparent_colour_is_kept_or_refused(folder, target):
+    Image.fromarray(smooth(9, 7)).save("x.png", transparency=(1, 2, 3))
+    read = media.read("x.png")
+    media.write(read, "y.png")
+    assert Image.open("y.png").info["transparency"] == (1, 2, 3)
+    with pytest.raises(OutputError, match="cannot hold a colour that stands for transparency"):
+        media.write(read, target)
 
 
 def test_links_are_followed_and_devices_written_to(folder):
     (folder / "real.png").write_text("old")
     os.symlink("real.png", "link.png")
-    write_bytes("link.png", b"new")
+    write_bytes("link.png", b"new", replace=True)
     assert os.path.islink("link.png") and (folder / "real.png").read_text() == "new"
     write_bytes(os.devnull, b"new")
     assert not os.path.isfile(os.devnull)

@@ -25,7 +25,7 @@ def _file(name, help_text):
 @_file("--panel", "Write a PNG of the incomplete, completed, uncertain and true pictures side by side.")
 @_file("--save-incomplete", "Write the picture with its holes as 0.")
 @options.how_to_run
-@options.config(lambda ctx: {ctx.info_name: ctx.command})
+@options.config(options.own_table)
 @click.pass_context
 def complete_image(
     ctx,

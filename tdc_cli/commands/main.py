@@ -48,6 +48,12 @@ class Group(click.Group):
         module, name = COMMANDS[cmd_name]
         return getattr(importlib.import_module(f".{module}", __package__), name)
 
+    def make_context(self, *args, **extra):
+        try:
+            return super().make_context(*args, **extra)
+        except BrokenPipeError as error:  # of --help
+            raise _ClosedPipe from error
+
     def invoke(self, ctx):
         try:
             result = super().invoke(ctx)
@@ -73,6 +79,8 @@ class Group(click.Group):
             return _complain(failed.error, 1)
         except (click.ClickException, TdcError) as error:
             return _complain(error, 2)
+        except OSError as error:
+            return _complain(f"{error.filename or 'tdc'}: {error.strerror or error}", 2)
         except (click.Abort, KeyboardInterrupt, _Interrupted):
             return _complain("interrupted", 130)
         except _ClosedPipe:

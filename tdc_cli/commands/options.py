@@ -28,6 +28,8 @@ def working():
         yield
     except TdcError as error:
         raise Failed(error) from error
+    except OSError as error:
+        raise Failed(f"{error.filename or 'tdc'}: {error.strerror or error}") from error
     except MemoryError as error:
         raise Failed("not enough memory; try a smaller picture, fewer chains, or a lower rank") from error
 
@@ -66,7 +68,8 @@ def config(commands):
     Parameters
     ----------
     commands : callable
-        ``commands(ctx)`` returns name to click command for every command that may have a table.
+        ``commands(ctx)`` returns name to click command for every command that may have a table; None in place of a command: its table is
+        left to others.
     """
 
     def load(ctx, param, value):
@@ -101,6 +104,8 @@ def _tables(path, commands):
     for name, table in tables.items():
         if name not in commands or not isinstance(table, dict):
             raise ConfigError(f"{path}: no command '{name}'; write one table a command: {', '.join(f'[{c}]' for c in commands)}")
+        if commands[name] is None:
+            continue
         known = {}
         for parameter in commands[name].params:
             if isinstance(parameter, click.Option) and parameter.expose_value:
@@ -112,10 +117,29 @@ def _tables(path, commands):
                 raise ConfigError(
                     f"{path}: [{name}] has no key '{key}'; its keys are the long options: {', '.join(sorted(known))}"
                 )
-            if isinstance(value, dict):
+            if isinstance(value, dict) and parameter.multiple:
                 value = [f"{k}={v}" for k, v in value.items()]
+            _check_kind(path, name, key, value, parameter)
             made[name][parameter.name] = value
     return made
+
+
+def own_table(ctx):
+    """For `config` of a subcommand: its own table is read, those of the other commands are none of its business."""
+    others = ctx.parent.command.list_commands(ctx.parent) if ctx.parent else ()
+    return {**dict.fromkeys(others), ctx.info_name: ctx.command}
+
+
+def _check_kind(path, name, key, value, parameter):
+    """ConfigError for a value that is not of the kind that the option takes."""
+    if parameter.is_flag:
+        fits, wanted = isinstance(value, bool), "true or false"
+    elif parameter.multiple:
+        fits, wanted = isinstance(value, list) and all(isinstance(v, str) for v in value), 'a table, or a list such as ["KEY=VALUE"]'
+    else:
+        fits, wanted = isinstance(value, (str, int, float)) and not isinstance(value, bool), "a number or a string"
+    if not fits:
+        raise ConfigError(f"{path}: [{name}] {key} is {value!r}; give {wanted}")
 
 
 def stack(*decorators):

@@ -114,21 +114,21 @@ def check_writable(media, path):
     _module(path, OutputError).check_writable(media, path)
 
 
-def write(media, path):
+def write(media, path, *, replace=False):
     """Write `media` in the format that the extension of `path` names; the file appears whole or not at all.
-
-    An existing file is replaced: refusing to do so is the caller's choice (see `pipeline.prepare`).
 
     Parameters
     ----------
     media : Media
     path : path-like
+    replace : bool
+        Whether a file that exists is replaced.
 
     Raises
     ------
     OutputError
-        Unknown extension, a mode that the format cannot hold, or a failure to write.
+        The file exists, unknown extension, a mode that the format cannot hold, or a failure to write.
     """
     module = _module(path, OutputError)
     module.check_writable(media, path)
-    module.write(media, path)
+    module.write(media, path, replace=replace)

@@ -35,23 +35,25 @@ def check_writable(media, path):
     """Any array can be held."""
 
 
-def write(media, path):
+def write(media, path, *, replace=False):
     """Write the values of `media`; see `tdc_cli.media.write`."""
-    write_array(media.values, path)
+    write_array(media.values, path, replace=replace)
 
 
-def write_array(values, path):
+def write_array(values, path, *, replace=False):
     """Write a bare array as ``.npy``, or as TIFF without compression if the extension says so.
 
     Parameters
     ----------
     values : (H, W) or (H, W, C) ndarray
     path : path-like
+    replace : bool
+        Whether a file that exists is replaced.
 
     Raises
     ------
     OutputError
-        Failure to write, or another extension.
+        The file exists, failure to write, or another extension.
     """
     suffix = str(path).lower().rpartition(".")[2]
     buffer = io.BytesIO()
@@ -65,4 +67,4 @@ def write_array(values, path):
         )
     else:
         raise OutputError(f"{path}: arrays are written to .npy, .tif or .tiff")
-    write_bytes(path, buffer.getvalue())
+    write_bytes(path, buffer.getvalue(), replace=replace)

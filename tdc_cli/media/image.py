@@ -195,11 +195,13 @@ def check_writable(media, path):
         raise OutputError(f"{path}: {kind} holds 8-bit values only but the input has {media.values.dtype}; write to .npy")
     if media.mode not in MODES[kind]:
         raise OutputError(f"{path}: {kind} cannot hold mode {media.mode} (transparency); write to .png or .tif")
+    if "transparency" in media.metadata and kind != "PNG":
+        raise OutputError(f"{path}: {kind} cannot hold a colour that stands for transparency, which the input has; write to .png")
 
 
-def write(media, path):
+def write(media, path, *, replace=False):
     """Write a picture with its profile, EXIF and resolution; see `tdc_cli.media.write`."""
-    write_bytes(path, encode(media, FORMATS[Path(path).suffix.lower()]))
+    write_bytes(path, encode(media, FORMATS[Path(path).suffix.lower()]), replace=replace)
 
 
 def encode(media, kind):
