@@ -218,7 +218,7 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(folder, monkeypatch, l
     if not links:
         monkeypatch.setattr(os, "link", refuse)
     write_bytes("y.png", b"first")
-    with pytest.raises(OutputError, match="y.png: exists already; give --overwrite to replace it"):
+    with pytest.raises(OutputError, match=r"y\.png: exists already; give --overwrite to replace it"):
         write_bytes("y.png", b"second")
     assert (folder / "y.png").read_text() == "first"
     write_bytes("y.png", b"third", replace=True)
@@ -228,7 +228,7 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(folder, monkeypatch, l
 
 def test_pipes_are_refused_before_they_are_waited_for(folder):
     os.mkfifo("x.png")
-    with pytest.raises(InputError, match="x.png: not a regular file; write the data to a file first"):
+    with pytest.raises(InputError, match=r"x\.png: not a regular file; write the data to a file first"):
         media.read("x.png")
 
 

@@ -687,8 +687,8 @@ def test_stages_follow_the_holes():
     assert stages_of(deep, stride=2)[0] == (8, 64, 2, 9)
     assert stages_of(np.ones((4, 60, 3), dtype=bool), size=9, stride=8)[0][::2] == (4, 4)  # no larger than the picture
     assert stages_of(sparse, size=5, stride=5, members=20, passes=30) == [(5, 20, 5, 25), (6, 20, 6, 3), (3, 20, 3, 2)]
-    for passes in range(1, 40):
-        assert sum(s[3] for s in stages_of(sparse, passes=passes)) == sum(s[3] for s in stages_of(usual, passes=passes)) == passes
+    for count in range(1, 40):
+        assert sum(s[3] for s in stages_of(sparse, passes=count)) == sum(s[3] for s in stages_of(usual, passes=count)) == count
     assert [s.uncertain for s in patches.stages_for(sparse, patches.Config())] == [True] * 3
     assert [s.share for s in patches.stages_for(sparse, patches.Config())] == [1, 1, 0.5]
     assert [s.share for s in patches.stages_for(deep, patches.Config())] == [1, 1]

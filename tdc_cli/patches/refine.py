@@ -3,8 +3,10 @@
 In every pass, reference patches on a grid, whose origin moves from pass to pass, collect the patches most like them in the current
 estimate. The patches of a group are taken for samples of one Gaussian, ``N(m, S + rest I)``, with m and S their mean and tapered
 covariance, and each becomes its posterior mean given its own observed entries only (`kernels.estimate`). Every entry's new value is
-the mean of its estimates, the surer ones counting more; observed entries are restored unless they are noisy. The isotropic rest falls geometrically from pass to
-pass, as an annealed empirical Bayes; the map is iterated with over-relaxation and momentum, because plain passes converge slowly.
+the mean of its estimates, in the last pass of a stage the surer ones counting more; observed entries are restored unless they are
+noisy. The isotropic rest falls geometrically from pass to pass, as an annealed empirical Bayes; where patches have few observed entries,
+S includes what their missing ones leave open instead. The map is iterated with over-relaxation and momentum, because plain passes
+converge slowly. Passes with the same settings are a stage; a stage begins with the result of the one before.
 
 References
 ----------
