@@ -161,6 +161,8 @@ PATTERNS = {
     "text": _shapes(_word),
     "scratches": _shapes(_scratch),
 }
+# A mask pixel nearer to black than this, of 255, is black but for compression.
+FAINT = 16
 
 
 @dataclass(frozen=True)
@@ -238,8 +240,10 @@ def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=Fals
             + (", or transparent" if opaque is not None else "")
             + "; white = missing; give a lower --mask-threshold or repaint the mask"
         )
+    faint = (levels <= 255 - FAINT if invert else levels >= FAINT) & (True if opaque is None else opaque)
     if invert:
         missing = ~missing
+    soft = int(np.count_nonzero(faint & ~missing))
     if dilate and missing.any():
         from scipy.ndimage import binary_dilation
 
@@ -262,6 +266,10 @@ def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=Fals
     if grey > 0.05 * levels.size:
         warnings.append(
             f"mask {name} has {grey} pixels that are neither black nor white; those of at least {threshold:g} are missing"
+        )
+    if soft and not dilate:
+        notes.append(
+            f"mask {name} has soft edges: {soft} grey pixels count as known; if a rim of the damage stays, give --mask-dilate 2"
         )
     return Mask(~missing, grey, tuple(notes), tuple(warnings))
 

@@ -89,6 +89,19 @@ def test_every_range_of_levels_is_recognised(levels):
     assert mask.grey_levels == 0 and not mask.warnings and not mask.notes
 
 
+@pytest.mark.parametrize("options, told", [({}, True), ({"threshold": 100}, False), ({"dilate": 1}, False)])
+@pytest.mark.parametrize("invert", [False, True])
+def test_soft_edges_are_told(options, told, invert):
+    levels = np.where(HOLE, 255, 0).astype(np.uint8)
+    levels[0, 2:4] = 100
+    levels[5] = 15  # as compression leaves it
+    if invert:
+        levels, options = 255 - levels, {**options, "threshold": 155.5} if "threshold" in options else options
+    notes = read(levels, invert=invert, **options).notes
+    wanted = "mask m.png has soft edges: 2 grey pixels count as known; if a rim of the damage stays, give --mask-dilate 2"
+    assert notes == ((wanted,) if told else ())
+
+
 def test_threshold_dilation_and_grey_rim():
     levels = np.where(HOLE, 255, 0).astype(np.uint8)
     levels[0, 2:5] = 100
