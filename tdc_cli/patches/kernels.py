@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit, prange
 
 from ..kernels import CACHE, foreign
-from .kernels_lanes import LANES, TILE, factorise, invert, substitute_back
+from .kernels_lanes import LANES, TILE, factorise, invert, square, substitute_back
 
 _ssyrk = foreign("ssyrk", "cython_blas", 10)
 _ssymm = foreign("ssymm", "cython_blas", 12)
@@ -224,25 +224,26 @@ def _load(matrix, lane, order, height, square, ridge, chosen, count, sides):
 
 
 @njit(cache=CACHE, error_model="numpy")
-def _load_rows(matrix, lane, order, height, rows, chosen, count, length):
-    """Write further right sides below the first: columns of the identity (`rows` empty), or ``rows_cd`` for every d."""
+def _load_identity(matrix, order, height):
+    """Write the columns of the identity as further right sides below the first, in every lane."""
     for j in range(order):
-        base = (j * height + order + 1) * LANES + lane
-        for d in range(length):
-            if len(rows) == 0:
-                matrix[base + d * LANES] = np.float32(d == j)
-            else:
-                matrix[base + d * LANES] = rows[chosen[j], d] if j < count else np.float32(0.0)
+        base = (j * height + order + 1) * LANES
+        matrix[base : base + order * LANES] = np.float32(0.0)
+        matrix[base + j * LANES : base + (j + 1) * LANES] = np.float32(1.0)
 
 
 @njit(cache=CACHE, error_model="numpy")
-def _squares(matrix, lane, order, height, d):
-    """Sum of the squares of further right side `d` after `factorise`."""
-    total = np.float32(0.0)
+def _load_rows(matrix, order, height, rows, chosen, counts, held):
+    """Write ``rows_cd`` for every d as further right sides below the first, for the patch that each lane holds."""
+    length = rows.shape[1]
+    own = np.empty(LANES, np.int64)
     for j in range(order):
-        value = matrix[(j * height + order + 1 + d) * LANES + lane]
-        total += value * value
-    return total
+        base = (j * height + order + 1) * LANES
+        for lane in range(LANES):
+            own[lane] = chosen[held[lane], j] if j < counts[held[lane]] else -1
+        for d in range(length):  # the lanes of a vector one after the other, while it is at hand
+            for lane in range(LANES):
+                matrix[base + d * LANES + lane] = rows[own[lane], d] if own[lane] >= 0 else np.float32(0.0)
 
 
 @njit(cache=CACHE, error_model="numpy")
@@ -261,7 +262,7 @@ def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, 
         for lane in range(LANES):
             k = by_count[first + min(lane, batch - 1)]
             _load(matrix, lane, order, height, covariance, noise, chosen[k], counts[k], targets[k])
-            _load_rows(matrix, lane, order, height, covariance[:0], chosen[k], counts[k], order)
+        _load_identity(matrix, order, height)
         factorise(matrix, order, height, order + 1)
         invert(matrix, order, height)
         for lane in range(batch):
@@ -288,6 +289,7 @@ def _by_observed(matrix, covariance, mean, targets, chosen, counts, noise, estim
     wanted = len(variances) > 0
     extra = 1 + (length if wanted else 0)
     by_count = np.argsort(counts, kind="mergesort")  # alike counts in a batch: little filling up
+    held = np.empty(LANES, np.int64)
     for first in range(0, members, LANES):
         batch = min(LANES, members - first)
         order = (counts[by_count[first + batch - 1]] + TILE - 1) // TILE * TILE
@@ -295,13 +297,16 @@ def _by_observed(matrix, covariance, mean, targets, chosen, counts, noise, estim
         for lane in range(LANES):
             k = by_count[first + min(lane, batch - 1)]
             _load(matrix, lane, order, height, covariance, noise, chosen[k], counts[k], targets[k])
-            if wanted:
-                _load_rows(matrix, lane, order, height, covariance, chosen[k], counts[k], length)
+            held[lane] = k
+        if wanted:
+            _load_rows(matrix, order, height, covariance, chosen, counts, held)
         factorise(matrix, order, height, extra)
         if wanted:
+            square(matrix, order, height, 1, length)
             for lane in range(batch):
+                own = variances[held[lane]]
                 for d in range(length):
-                    variances[by_count[first + lane], d] = covariance[d, d] - _squares(matrix, lane, order, height, d)
+                    own[d] = covariance[d, d] + matrix[(order * (height + 1) + d) * LANES + lane]
         substitute_back(matrix, order, height)
         for lane in range(batch):
             k = by_count[first + lane]
@@ -343,14 +348,15 @@ def _by_missing(matrix, covariance, mean, targets, chosen, counts, products, est
         for lane in range(LANES):
             k = by_count[first + min(lane, batch - 1)]
             _load(matrix, lane, order, height, covariance, np.float32(0.0), chosen[k], counts[k], products[k])
-            if wanted:
-                _load_rows(matrix, lane, order, height, covariance[:0], chosen[k], counts[k], order)
+        if wanted:
+            _load_identity(matrix, order, height)
         factorise(matrix, order, height, extra)
         if wanted:
+            square(matrix, order, height, 1, order)
             for lane in range(batch):
                 k = by_count[first + lane]
                 for j in range(counts[k]):
-                    variances[k, chosen[k, j]] = _squares(matrix, lane, order, height, j)
+                    variances[k, chosen[k, j]] = -matrix[(order * (height + 1) + j) * LANES + lane]
         substitute_back(matrix, order, height)
         for lane in range(batch):
             k = by_count[first + lane]

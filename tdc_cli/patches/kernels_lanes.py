@@ -180,6 +180,23 @@ def substitute_back(matrix, order, height):
 
 
 @njit(cache=CACHE, error_model="numpy")
+def square(matrix, order, height, first, count):
+    """Minus the sums of squares of right sides `first` to ``first + count - 1``, after `factorise`.
+
+    Parameters
+    ----------
+    matrix : flat float32 ndarray
+        As `factorise` left it. Vector ``order * (height + 1) + k`` is set to minus ``|L^-1 b|^2`` of right side ``first + k``.
+    order, height, first, count : int
+    """
+    sums = order * (height + 1)
+    matrix[sums * LANES : (sums + count) * LANES] = 0.0
+    for k in range(count):
+        row = order + first + k
+        _subtract_one(matrix, sums + k, 0, row, row, height, order)
+
+
+@njit(cache=CACHE, error_model="numpy")
 def invert(matrix, order, height):
     """Minus the inverses of the sixteen matrices, after `factorise` with the columns of the identity as the last `order` right sides.
 
