@@ -506,7 +506,7 @@ def _stored(plan, values, known):
 
 
 def _uncertainty(plan, completion):
-    """Standard deviation of every entry in the units of the file, float32, 0 where known exactly; None if there is none."""
+    """Standard deviation of every entry in the units of the file, 0 where known exactly; None if there is none."""
     if plan.estimates_known:
         sd = completion.sd if completion.latent_interval_sd is None else completion.latent_interval_sd
     else:
@@ -516,7 +516,8 @@ def _uncertainty(plan, completion):
         return None
     if not plan.estimates_known:
         sd = np.where(plan.observed, 0.0, sd)
-    return (sd * plan.scale).astype(np.float32)
+    # Double precision where the data have it: single precision ends at 3e38.
+    return (sd * plan.scale).astype(np.float64 if plan.media.values.dtype == np.float64 else np.float32)
 
 
 def _describe_uncertainty(plan, completion, sd):

@@ -404,6 +404,7 @@ def test_flag_before_environment_before_file_before_default(complete, tdc):
         ("[complete-image]\nseed = true\n", "tdc.toml: [complete-image] seed is True; give a number or a string"),
         ("[complete-image]\noverwrite = 1\n", "tdc.toml: [complete-image] overwrite is 1; give true or false"),
         ("[complete-image]\nparam = 3\n", "tdc.toml: [complete-image] param is 3; give a table, or a list"),
+        ('[complete-image]\nmask = "a\\u0000b"\n', "tdc.toml: [complete-image] mask is 'a\\x00b'; give a number or a string"),
         ("[complete-image.seed]\na = 3\n", "tdc.toml: [complete-image] seed is {'a': 3}; give a number or a string"),
     ],
 )
@@ -412,6 +413,42 @@ def test_configuration_files_with_mistakes(tdc, text, words):
     for args in (["--config", "tdc.toml", "methods"], ["complete-image", "--config", "tdc.toml", "a.png", "-o", "b.png"]):
         result = tdc(*args)
         assert result.exit_code == 2 and result.stderr.startswith(f"tdc: {words}") and result.stderr.count("\n") == 1
+
+
+def test_numbers_of_a_configuration_file_are_read_as_strictly_as_flags(complete):
+    Path("tdc.toml").write_text("[complete-image]\nseed = 1.9\n")
+    result = complete("--config", "tdc.toml", "--mask", "m.png")
+    assert result.exit_code == 2 and "'1.9' is not a valid integer range" in result.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_a_full_standard_output_is_a_failure_of_the_work(folder):
+    with open("/dev/full", "w") as full:
+        words = [SCRIPT, "complete-image", "a.png", "-o", "b.png", "--mask", "m.png", *QUICK]
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (1, "tdc: standard output: No space left on device\n")
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e160])
+def test_values_of_any_size_have_metrics_and_uncertainties(tdc, size):
+    ramp = np.add.outer(np.arange(20.0), np.arange(24.0)) + np.random.default_rng(0).random((20, 24))
+    reports = []
+    for name, values in (("plain", ramp), ("scaled", ramp * size)):
+        np.save(f"{name}.npy", values)
+        result = tdc("complete-image", f"{name}.npy", "-o", f"{name}_out.npy", "--missing-ratio", "0.4", "--method", "field",
+                     "--uncertainty", f"{name}_sd.npy", "--json")  # fmt: skip
+        assert "Warning" not in result.stderr
+        reports.append(report_of(result)["metrics"]["all"])
+    assert reports[1] == pytest.approx(reports[0], rel=1e-3)
+    plain, scaled = np.load("plain_sd.npy"), np.load("scaled_sd.npy")
+    assert np.allclose(scaled / size, plain, rtol=1e-2)
+
+
+@pytest.mark.parametrize("method", ["field", "patches"])
+def test_noise_out_of_proportion_is_refused(tdc, method):
+    result = tdc("complete-image", "a.png", "-o", "b.png", "--mask", "m.png", "--method", method, "--noise-std", "1e200")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("tdc: a noise level of 1e+200 is out of proportion to the data, whose largest size is ")
 
 
 def test_a_configuration_file_may_hold_tables_of_other_commands(tdc):

@@ -29,7 +29,7 @@ def working():
     except TdcError as error:
         raise Failed(error) from error
     except OSError as error:
-        raise Failed(f"{error.filename or 'tdc'}: {error.strerror or error}") from error
+        raise Failed(": ".join(filter(None, [error.filename and str(error.filename), error.strerror or str(error)]))) from error
     except MemoryError as error:
         raise Failed("not enough memory; try a smaller picture, fewer chains, or a lower rank") from error
 
@@ -120,7 +120,8 @@ def _tables(path, commands):
             if isinstance(value, dict) and parameter.multiple:
                 value = [f"{k}={v}" for k, v in value.items()]
             _check_kind(path, name, key, value, parameter)
-            made[name][parameter.name] = value
+            # As text, a number is read as strictly as on the command line.
+            made[name][parameter.name] = str(value) if type(value) in (int, float) else value
     return made
 
 
@@ -138,7 +139,7 @@ def _check_kind(path, name, key, value, parameter):
         fits, wanted = isinstance(value, list) and all(isinstance(v, str) for v in value), 'a table, or a list such as ["KEY=VALUE"]'
     else:
         fits, wanted = isinstance(value, (str, int, float)) and not isinstance(value, bool), "a number or a string"
-    if not fits:
+    if not fits or "\0" in str(value):
         raise ConfigError(f"{path}: [{name}] {key} is {value!r}; give {wanted}")
 
 

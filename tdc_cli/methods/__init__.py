@@ -67,6 +67,10 @@ class Completion:
     warnings: tuple = ()
 
 
+# Noise beyond this many times the largest value leaves nothing to complete from.
+LOUDEST = 1e6
+
+
 def check_noise_std(noise_std):
     """Refuse a noise level that is neither a standard deviation nor ``"auto"``.
 
@@ -79,6 +83,17 @@ def check_noise_std(noise_std):
             raise ConfigError(f"noise_std '{noise_std}' is neither a number nor auto")
     elif not 0 <= noise_std < np.inf:
         raise ConfigError(f"noise_std is {noise_std:g}; it must be 0 or a finite standard deviation")
+
+
+def check_loudness(noise_std, unit):
+    """Refuse a noise level beyond `LOUDEST` times the largest size `unit` of the data.
+
+    Raises
+    ------
+    ConfigError
+    """
+    if noise_std != "auto" and noise_std > LOUDEST * unit:
+        raise ConfigError(f"a noise level of {noise_std:g} is out of proportion to the data, whose largest size is {unit:g}")
 
 
 def silent(done, total, label):

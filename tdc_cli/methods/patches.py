@@ -14,7 +14,7 @@ from ..errors import ConfigError
 from ..patches import calibrate, field
 from ..patches.refine import Settings, refine
 from ..tensor import check_observed
-from . import Completion, check_noise_std, datc, silent
+from . import Completion, check_loudness, check_noise_std, datc, silent
 
 # Entries of a patch that are worth their cost, and channels that are worked on together.
 MOST_ENTRIES, MOST_CHANNELS = 150, 32
@@ -39,9 +39,8 @@ MOST_GLOBAL, LEAST_WEIGHT = 4_000_000, 0.05
 REHEARSED, SQUARE = 4, 256
 # Where the global model is worth this much beside the field, the picture repeats itself, and similar patches are looked for farther off.
 MUCH, FAR = 0.3, 30
-# Values within these sizes can be squared and their squares summed; others are brought to size 1 first. Noise beyond `LOUDEST` times the
-# largest value leaves nothing to complete from.
-SMALLEST, LARGEST, LOUDEST = 1e-100, 1e100, 1e6
+# Values within these sizes can be squared and their squares summed; others are brought to size 1 first.
+SMALLEST, LARGEST = 1e-100, 1e100
 LIMITS = {"size": (2, 16), "members": (2, 512), "window": (1, 200), "stride": (1, 16), "passes": (1, 1000)}
 
 
@@ -117,8 +116,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     """
     check_observed(values, observed)
     unit = float(np.max(np.abs(values), where=observed, initial=0.0)) or 1.0
-    if config.noise_std != "auto" and config.noise_std > LOUDEST * unit:
-        raise ConfigError(f"a noise level of {config.noise_std:g} is out of proportion to the data, whose largest size is {unit:g}")
+    check_loudness(config.noise_std, unit)
     if not SMALLEST < unit < LARGEST:
         return _in_units(unit, values, observed, config, rng, monitor)
     shape = values.shape
