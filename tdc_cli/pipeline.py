@@ -8,7 +8,7 @@ import os
 import platform
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -24,6 +24,8 @@ from .report import Report
 # nor the noise on the holes.
 HOLES, NOISE, DRAWS = 1, 2, 3
 
+# Arrays of a completion that `_uncertainty` chooses from.
+SPREADS = ("sd", "predictive_sd", "interval_sd", "latent_interval_sd")
 UNCERTAINTY_FORMATS = (".npy", ".tif", ".tiff", ".png")
 
 
@@ -422,6 +424,9 @@ def execute(plan, monitor=methods.silent):
     if not plan.estimates_known:
         colour = np.where(plan.observed, incomplete, colour)
     sd = _uncertainty(plan, completion)
+    uncertainty = _describe_uncertainty(plan, completion, sd)
+    # The measures want memory of their own; all that is still to come of the estimates is in `colour` and `sd`.
+    completion = replace(completion, mean=None, **dict.fromkeys(SPREADS))
     measured, reasons = None, []
     if plan.truth is not None:
         data_range = plan.media.full_range or float(np.ptp(plan.truth))
@@ -447,7 +452,7 @@ def execute(plan, monitor=methods.silent):
         mixture=completion.mixture,
         noise_std=completion.noise_std,
         diagnostics=completion.diagnostics,
-        uncertainty=_describe_uncertainty(plan, completion, sd),
+        uncertainty=uncertainty,
         metrics=measured,
         timing={
             "read": plan.seconds,

@@ -150,8 +150,11 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         estimate = np.where(observed, values, estimate)
     sd, verdict, warnings = None, None, []
     if config.calibrate:
-        sd = np.sqrt(variance) if scale is None else scale(np.sqrt(variance))
-        sd = np.where(observed, 0.0, sd) if noise == 0 else sd
+        estimated = ~observed if noise == 0 else np.ones_like(observed)
+        spread = np.sqrt(variance[estimated])
+        del variance
+        sd = np.zeros(values.shape)
+        sd[estimated] = spread if scale is None else scale(spread)
         verdict = {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, noise, rng)}
         if scale is None:
             warnings.append(f"only {len(errors)} observed entries could be held out: the standard deviations are not calibrated")
@@ -159,7 +162,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     return Completion(
         mean=estimate.reshape(shape),
         sd=None if sd is None else sd.reshape(shape),
-        predictive_sd=None if sd is None else np.sqrt(sd**2 + noise).reshape(shape),
+        predictive_sd=None if sd is None else (np.sqrt(sd**2 + noise) if noise else sd).reshape(shape),
         noise_std=math.sqrt(noise) if noise else None,
         held_out=verdict,
         parameters=asdict(config) | used | {"global_in_start": partner.start, "global_in_result": partner.share},
