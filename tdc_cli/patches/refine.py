@@ -158,6 +158,7 @@ class _Problem:
                 ahead = settings.step * (mean[c] - estimate[c]) + settings.momentum * (estimate[c] - before[c])
                 before[c] = estimate[c]
                 estimate[c] += ahead
+            del mean  # before the next pass has one of its own
             if not self.noise:
                 np.copyto(estimate, self.data, where=self.known)
             tick()
