@@ -5,9 +5,9 @@ Every function returns a finite float, or None where the measure has no value; `
 
 import numpy as np
 
+from .tensor import LARGEST, SMALLEST
+
 SSIM_WINDOW = 7
-# Values within these sizes can be squared and their squares summed; others are measured in units of the largest: no measure depends on it.
-SMALLEST, LARGEST = 1e-100, 1e100
 NORMAL_90 = 1.6448536269514722  # half-width of the central 90 % interval of a standard normal
 
 
@@ -102,7 +102,7 @@ def compare(truth, estimate, observed, data_range):
         Why a value is None.
     """
     unit = float(np.max(np.abs(truth), initial=0.0))
-    if unit and not SMALLEST < unit < LARGEST:
+    if unit and not SMALLEST < unit < LARGEST:  # no measure depends on the unit
         truth, estimate, data_range = truth / unit, estimate / unit, data_range / unit
     holes = np.where(observed, estimate, 0)
     missing = ~observed

@@ -11,6 +11,9 @@ import numpy as np
 
 from .errors import InputError
 
+# Values within these sizes can be squared and their squares summed; others are brought to size 1 first.
+SMALLEST, LARGEST = 1e-100, 1e100
+
 
 def unfold(tensor, mode):
     """Matrix whose rows are the slices of `tensor` along `mode`.
@@ -87,6 +90,11 @@ def check_observed(tensor, observed):
     bad = np.count_nonzero(observed & ~np.isfinite(tensor))
     if bad:
         raise InputError(f"{bad} observed entries are NaN or infinite; mark them as missing")
+
+
+def largest_size(tensor, observed):
+    """Largest absolute value of the observed entries, a unit to measure the others by; 1 in place of 0."""
+    return float(np.max(np.abs(tensor), where=observed, initial=0.0)) or 1.0
 
 
 @dataclass(frozen=True)

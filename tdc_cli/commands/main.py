@@ -80,9 +80,8 @@ class Group(click.Group):
         except (click.ClickException, TdcError) as error:
             return _complain(error, 2)
         except OSError as error:
-            if error.filename is None:  # everything with a name is opened before the work or within `options.working`
-                return _complain(f"standard output: {error.strerror or error}", 1)
-            return _complain(f"{error.filename}: {error.strerror or error}", 2)
+            # What has a name is looked at before the work, or within `options.working`.
+            return _complain(options.in_words(error), 2 if error.filename else 1)
         except (click.Abort, KeyboardInterrupt, _Interrupted):
             return _complain("interrupted", 130)
         except _ClosedPipe:

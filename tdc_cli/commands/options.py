@@ -21,6 +21,11 @@ class Failed(Exception):
         self.error = error
 
 
+def in_words(error):
+    """What an OSError says, and of which file; one without a name comes from writing to standard output."""
+    return f"{error.filename or 'standard output'}: {error.strerror or error}"
+
+
 @contextlib.contextmanager
 def working():
     """Within the block every error is a failure of the work (exit code 1), no longer a mistake in the options (2)."""
@@ -28,8 +33,10 @@ def working():
         yield
     except TdcError as error:
         raise Failed(error) from error
+    except BrokenPipeError:  # the reader has gone, which is no failure of the work
+        raise
     except OSError as error:
-        raise Failed(": ".join(filter(None, [error.filename and str(error.filename), error.strerror or str(error)]))) from error
+        raise Failed(in_words(error)) from error
     except MemoryError as error:
         raise Failed("not enough memory; try a smaller picture, fewer chains, or a lower rank") from error
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..errors import ConfigError
 from ..patches import field
-from ..tensor import check_observed
+from ..tensor import check_observed, largest_size
 from . import Completion, check_loudness, check_noise_std, silent
 
 # Bounds that keep a slip of the keyboard from asking for more than the arithmetic holds.
@@ -73,7 +73,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         The noise is out of proportion to the data.
     """
     check_observed(values, observed)
-    check_loudness(config.noise_std, float(np.max(np.abs(values), where=observed, initial=0.0)) or 1.0)
+    check_loudness(config.noise_std, largest_size(values, observed))
     shape = (*values.shape[:2], -1)
     noise = None if config.noise_std == "auto" else float(config.noise_std) ** 2
     fitted, sd = field.solve_with_sd(

@@ -13,7 +13,7 @@ from scipy.ndimage import distance_transform_cdt
 from ..errors import ConfigError
 from ..patches import calibrate, field
 from ..patches.refine import Settings, refine
-from ..tensor import check_observed
+from ..tensor import LARGEST, SMALLEST, check_observed, largest_size
 from . import Completion, check_loudness, check_noise_std, datc, silent
 
 # Entries of a patch that are worth their cost, and channels that are worked on together.
@@ -39,8 +39,6 @@ MOST_GLOBAL, LEAST_WEIGHT = 4_000_000, 0.05
 REHEARSED, SQUARE = 4, 256
 # Where the global model is worth this much beside the field, the picture repeats itself, and similar patches are looked for farther off.
 MUCH, FAR = 0.3, 30
-# Values within these sizes can be squared and their squares summed; others are brought to size 1 first.
-SMALLEST, LARGEST = 1e-100, 1e100
 LIMITS = {"size": (2, 16), "members": (2, 512), "window": (1, 200), "stride": (1, 16), "passes": (1, 1000)}
 
 
@@ -115,7 +113,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         The noise is out of proportion to the data.
     """
     check_observed(values, observed)
-    unit = float(np.max(np.abs(values), where=observed, initial=0.0)) or 1.0
+    unit = largest_size(values, observed)
     check_loudness(config.noise_std, unit)
     if not SMALLEST < unit < LARGEST:
         return _in_units(unit, values, observed, config, rng, monitor)

@@ -42,6 +42,8 @@ import numpy as np
 import scipy.fft
 import scipy.ndimage
 
+from ..tensor import largest_size
+
 # Exponent p of the field's precision, and eps, both found by trial on photographs; eps only keeps the mean of a window finite.
 EXPONENT = 1.7
 EPSILON = 1e-2
@@ -654,7 +656,7 @@ def solve_with_sd(values, observed, noise_variance=0.0, *, rng, count, exponent=
 def _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, rng, count):
     monitor = monitor or (lambda done, total, label: None)
     channels = values.shape[2]
-    unit = float(np.max(np.abs(values), where=observed, initial=0.0)) or 1.0
+    unit = largest_size(values, observed)
     offset, spread = _moments(values, observed, unit)
     scale = unit * (float(np.sqrt(spread.mean())) or FLAT)
     offset, spread = offset * unit, spread * (unit / scale) ** 2
