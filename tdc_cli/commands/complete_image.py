@@ -18,7 +18,8 @@ def _file(name, help_text):
 @click.argument("input", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write, or a folder to write into.")
 @options.what_is_missing
-@click.option("--method", default=DEFAULT_METHOD, show_default=True, help="How to complete; see 'tdc methods'.")
+@click.option("--method", default=DEFAULT_METHOD, show_default=True, help="How to complete; see 'tdc methods'.",
+              shell_complete=options.method_names)  # fmt: skip
 @options.how_to_complete
 @_file("--report", "Write the report, a JSON file.")
 @_file("--uncertainty", "Write the standard deviation of every entry in the output's units: .npy or .tif, or .png as a picture.")

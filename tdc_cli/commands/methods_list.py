@@ -2,9 +2,11 @@
 
 import click
 
+from . import options
+
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=options.method_names)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def methods_list(name, as_json):
     """List the completion methods, or the parameters of the method NAME with their defaults."""

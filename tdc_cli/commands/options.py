@@ -41,6 +41,15 @@ def working():
         raise Failed("not enough memory; try a smaller picture, fewer chains, or a lower rank") from error
 
 
+def method_names(ctx, param, incomplete):
+    """The methods that begin with what was typed, with their summaries, for a shell that completes."""
+    from click.shell_completion import CompletionItem
+
+    from .. import methods
+
+    return [CompletionItem(m.name, help=m.summary) for m in methods.REGISTRY.values() if m.name.startswith(incomplete)]
+
+
 class Number(click.ParamType):
     """A float, or the word ``auto``."""
 

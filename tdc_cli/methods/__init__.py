@@ -2,16 +2,20 @@
 
 A method is a module with a frozen dataclass ``Config`` (its parameters, all with defaults) and a function
 ``complete(values, observed, config, *, rng, monitor) -> Completion``. To add one: write the module, add a line to `REGISTRY`.
-The registry holds names only, so that listing methods imports none of them.
+The registry holds names only, so that listing methods imports none of them, nor NumPy: a shell completes their names.
 """
 
+from __future__ import annotations
+
 import importlib
+import math
 import typing
 from dataclasses import MISSING, dataclass, field, fields
 
-import numpy as np
-
 from ..errors import ConfigError
+
+if typing.TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ def check_noise_std(noise_std):
     if isinstance(noise_std, str):
         if noise_std != "auto":
             raise ConfigError(f"noise_std '{noise_std}' is neither a number nor auto")
-    elif not 0 <= noise_std < np.inf:
+    elif not 0 <= noise_std < math.inf:
         raise ConfigError(f"noise_std is {noise_std:g}; it must be 0 or a finite standard deviation")
 
 
