@@ -670,7 +670,7 @@ def test_the_best_weight_is_that_of_least_squares_between_nought_and_one(one, ot
 
 
 def stages_of(observed, **parameters):
-    return [(s.size, s.members, s.stride, s.passes) for s in patches.stages_for(observed, patches.Config(**parameters))]
+    return [(s.size, s.members, s.stride, s.passes) for s in patches.courses_for(observed, patches.Config(**parameters))[0]]
 
 
 def test_stages_follow_the_holes():
@@ -689,9 +689,38 @@ def test_stages_follow_the_holes():
     assert stages_of(sparse, size=5, stride=5, members=20, passes=30) == [(5, 20, 5, 25), (6, 20, 6, 3), (3, 20, 3, 2)]
     for count in range(1, 40):
         assert sum(s[3] for s in stages_of(sparse, passes=count)) == sum(s[3] for s in stages_of(usual, passes=count)) == count
-    assert [s.uncertain for s in patches.stages_for(sparse, patches.Config())] == [True] * 3
-    assert [s.share for s in patches.stages_for(sparse, patches.Config())] == [1, 1, 0.5]
-    assert [s.share for s in patches.stages_for(deep, patches.Config())] == [1, 1]
+    constant, falling = patches.courses_for(sparse, patches.Config())
+    assert [s.uncertain for s in constant] == [s.uncertain for s in falling] == [True] * 3
+    assert [s.share for s in constant] == [s.share for s in falling] == [1, 1, 0.5]
+    assert constant[1:] == falling[1:] and constant[0].first_rest == constant[0].last_rest == falling[0].last_rest < falling[0].first_rest
+    ((one, other),) = patches.courses_for(deep, patches.Config())
+    assert one.share == other.share == 1 and not one.uncertain
+
+
+@pytest.mark.parametrize("best", [0, 1])
+def test_the_course_with_the_smaller_held_out_errors_is_taken(monkeypatch, best):
+    """One of the two courses is spoilt: it begins and ends with so large a rest that patches stay at the mean of their group."""
+    truth = photograph("chelsea", 60, 60, 48, 48)
+    observed = scattered(truth.shape, 0.9)
+    usual = patches.courses_for(observed, patches.Config(passes=6))[0]
+    spoilt = tuple(replace(s, first_rest=1e3, last_rest=1e3) for s in usual)
+    courses = [usual, spoilt] if best == 0 else [spoilt, usual]
+    monkeypatch.setattr(patches, "courses_for", lambda observed, config: courses)
+    done = completed(truth, observed)
+    assert done.parameters["first_rest"] == usual[0].first_rest
+    monkeypatch.setattr(patches, "courses_for", lambda observed, config: [spoilt])
+    assert psnr(done.mean, truth, ~observed) > psnr(completed(truth, observed).mean, truth, ~observed) + 0.5
+
+
+def test_courses_are_judged_by_all_rehearsals_together():
+    def tried(*errors):
+        return patches._Rehearsal([None] * 2, [np.array(e) for e in errors], [np.full(len(e), k) for k, e in enumerate(errors)])
+
+    best, errors, spreads = patches._best([tried([1.0, 1.0], [0.0, -2.0]), tried([1.0], [0.5])])
+    assert best == 0 and errors.tolist() == [1, 1, 1] and spreads.tolist() == [0, 0, 0]
+    best, errors, spreads = patches._best([tried([1.0, 1.0], [0.0, -1.5]), tried([1.0], [0.5])])
+    assert best == 1 and errors.tolist() == [0, -1.5, 0.5] and spreads.tolist() == [1, 1, 1]
+    assert patches._best([])[0] == patches._best([patches._Rehearsal([None], [], [])])[0] == 0
 
 
 def test_the_depth_of_holes_is_the_distance_from_their_edge():

@@ -119,23 +119,24 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         return _in_units(unit, values, observed, config, rng, monitor)
     shape = values.shape
     values, observed = values.reshape(*shape[:2], -1), observed.reshape(*shape[:2], -1)
-    stages = stages_for(observed, config)
+    courses = courses_for(observed, config)
     windows = rehearsal_windows(observed, rng) if config.calibrate or config.start == "auto" else []
     if len(windows) > 1 and config.start == "auto":
         config = replace(config, start="field")
         windows = windows if config.calibrate else []
-    rehearsed = [replace(s, passes=math.ceil(HELD_OUT_PASSES * s.passes)) for s in stages] if config.calibrate else []
-    passes = sum(s.passes for s in stages) + len(windows) * sum(s.passes for s in rehearsed)
+    rehearsed = [_shortened(stages) for stages in courses] if config.calibrate else []
+    passes = _passes(courses[0]) + len(windows) * sum(_passes(stages) for stages in rehearsed)
     progress = _Progress(monitor, passes * len(_blocks(values)))
     if config.noise_std == "auto":
         config = replace(config, noise_std=math.sqrt(field.solve(values, observed, None).noise_variance))
     noise = float(config.noise_std) ** 2
 
     tries = [_rehearse(values[w], observed[w], rehearsed, noise, config, rng, progress) for w in windows]
-    partner = tries[0].partner if len(tries) == 1 else _Partner()
+    best, errors, spreads = _best(tries)
+    stages = courses[best]
+    partner = tries[0].partners[best] if len(tries) == 1 else _Partner()
     if config.start == "global":
         partner = replace(partner, start=1.0)
-    errors, spreads = (np.concatenate([getattr(t, name) for t in tries] or [[]]) for name in ("errors", "spreads"))
     scale = calibrate.fit_scale(errors, spreads, noise)
 
     whole = _global(values, observed, EARNEST, rng) if partner.start else None
@@ -156,7 +157,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         verdict = {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, noise, rng)}
         if scale is None:
             warnings.append(f"only {len(errors)} observed entries could be held out: the standard deviations are not calibrated")
-    used = {name: getattr(stages[0], name) for name in LIMITS} | {"passes": sum(s.passes for s in stages)}
+    used = {name: getattr(stages[0], name) for name in (*LIMITS, "first_rest")} | {"passes": _passes(stages)}
     return Completion(
         mean=estimate.reshape(shape),
         sd=None if sd is None else sd.reshape(shape),
@@ -177,10 +178,12 @@ def _in_units(unit, values, observed, config, rng, monitor):
     return replace(done, parameters=parameters, **{name: None if v is None else v * unit for name, v in scaled.items()})
 
 
-def stages_for(observed, config):
-    """Stages of the passes for a picture and its holes, `config` first.
+def courses_for(observed, config):
+    """Courses that the passes may take for a picture and its holes, `config` first; the held-out round says which is best.
 
     Deep strokes and sparse entries go on to wider patches. Scattered entries end with finer ones, averaged with what was there before.
+    Sparse entries have two courses: with an isotropic rest that is small from the beginning, better for texture, and with one that
+    falls, better for flat regions with sharp edges.
 
     Parameters
     ----------
@@ -189,7 +192,8 @@ def stages_for(observed, config):
 
     Returns
     -------
-    tuple of Settings
+    list of tuple of Settings
+        Of each course its stages; as many passes in all.
     """
     absent = ~observed
     strokes = calibrate.are_strokes(absent)
@@ -201,9 +205,7 @@ def stages_for(observed, config):
     stride = min(size, config.stride or max(1, size // 2))
     members = DEEP_MEMBERS if deep else SPARSE_MEMBERS if sparse else Settings.members
     passes = config.passes or (STROKE_PASSES if strokes else SPARSE_PASSES if sparse else PASSES)
-    main = Settings(size=size, members=config.members or members, stride=stride, passes=passes)
-    if sparse:
-        main = replace(main, uncertain=True, first_rest=main.last_rest)
+    main = Settings(size=size, members=config.members or members, stride=stride, passes=passes, uncertain=sparse)
     fine = 0 if strokes else min(FINE_PASSES, passes // 4)
     wide = min(WIDE_PASSES, passes // 4) if sparse or deep else 0
     wider = replace(_scaled(main, WIDER, widest), passes=wide, first_rest=main.last_rest)
@@ -211,7 +213,19 @@ def stages_for(observed, config):
                     momentum=0.0, share=FINE_SHARE)  # fmt: skip
     if sparse:
         wider = replace(wider, members=config.members or WIDE_MEMBERS)
-    return (replace(main, passes=passes - fine - wide), *(s for s in (wider, finer) if s.passes))
+    main = replace(main, passes=passes - fine - wide)
+    falling = (main, *(s for s in (wider, finer) if s.passes))
+    return [(replace(main, first_rest=main.last_rest), *falling[1:]), falling] if sparse else [falling]
+
+
+def _shortened(stages):
+    """The stages as the held-out round goes them."""
+    return tuple(replace(s, passes=math.ceil(HELD_OUT_PASSES * s.passes)) for s in stages)
+
+
+def _passes(stages):
+    """Passes of all stages."""
+    return sum(s.passes for s in stages)
 
 
 def _scaled(settings, factor, most):
@@ -267,20 +281,28 @@ class _Partner:
     def widened(self, stages, config):
         """`stages` with the largest shift at which similar patches are looked for."""
         window = config.window or (FAR if self.start > MUCH else Settings.window)
-        return [replace(settings, window=window) for settings in stages]
+        return tuple(replace(settings, window=window) for settings in stages)
 
 
 @dataclass(frozen=True)
 class _Rehearsal:
-    """What a round with held-out entries gave: their errors and relative spreads, and the part of the global model."""
+    """What a round with held-out entries gave for every course: their errors and relative spreads, and the part of the global model."""
 
-    partner: _Partner
-    errors: np.ndarray
-    spreads: np.ndarray
+    partners: list
+    errors: list
+    spreads: list
 
 
-def _rehearse(values, observed, stages, noise, config, rng, progress):
-    """Hide some observed entries, complete, and compare; without passes only the start is decided."""
+def _best(tries):
+    """Number of the course with the smallest errors in all `tries`, and its errors and spreads."""
+    if not tries or not tries[0].errors:
+        return 0, np.empty(0), np.empty(0)
+    best = int(np.argmin([sum(np.sum(e**2) for e in errors) for errors in zip(*(t.errors for t in tries))]))
+    return best, *(np.concatenate([getattr(t, name)[best] for t in tries]) for name in ("errors", "spreads"))
+
+
+def _rehearse(values, observed, courses, noise, config, rng, progress):
+    """Hide some observed entries, complete by every course, and compare; without courses only the start is decided."""
     held = calibrate.hold_out(observed, SHARE_HELD_OUT, rng)
     kept = observed & ~held
     start = field.solve(values, kept, noise).mean
@@ -292,13 +314,19 @@ def _rehearse(values, observed, stages, noise, config, rng, progress):
         if trial:
             whole = _global(values, kept, EARNEST, rng)
             start = start + trial * (whole - start)
-    if not stages:
-        return _Rehearsal(partner, np.empty(0), np.empty(0))
-    estimate, variance = _refine(values, kept, start, partner.widened(stages, config), noise, rng, progress, True)
-    if config.start == "auto" and partner.start:
-        partner = replace(partner, share=_best_weight(values, estimate, whole, held))
-        estimate = estimate + partner.share * (whole - estimate)
-    return _Rehearsal(partner, (estimate - values)[held], np.sqrt(variance[held]))
+    if not courses:
+        return _Rehearsal([partner], [], [])
+    partners, errors, spreads = [], [], []
+    for stages in courses:
+        estimate, variance = _refine(values, kept, start, partner.widened(stages, config), noise, rng, progress, True)
+        share = 0.0
+        if config.start == "auto" and partner.start:
+            share = _best_weight(values, estimate, whole, held)
+            estimate = estimate + share * (whole - estimate)
+        partners.append(replace(partner, share=share))
+        errors.append((estimate - values)[held])
+        spreads.append(np.sqrt(variance[held]))
+    return _Rehearsal(partners, errors, spreads)
 
 
 def _start(values, observed, noise, partner, whole):
