@@ -24,5 +24,9 @@ class OutputError(TdcError):
     """A result cannot be written: existing file, missing folder, full disk."""
 
 
+class OutputExists(OutputError):
+    """A result is there already and is not to be replaced."""
+
+
 class NumericalError(TdcError):
     """A computation produced values that are not finite."""

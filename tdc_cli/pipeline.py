@@ -16,7 +16,7 @@ import numpy as np
 
 from . import __version__, media, methods, metrics, missing, threads
 from .errors import ConfigError, InputError, MaskError, NumericalError, OutputError
-from .media import Media
+from .media import Media, files
 from .media.files import write_bytes
 from .report import Report
 
@@ -64,6 +64,11 @@ class Job:
     report, uncertainty, panel, incomplete : path-like or None
         Further files to write.
     overwrite : bool
+    skip_existing : bool
+        The job is one that `finished` has found to be undone: outputs of a run that did not come to its end are made anew, a picture
+        that appears during the run stays.
+    make_folders : bool
+        Whether folders of outputs that are missing are made, when there is something to write into them.
     command : tuple of str
         For the report.
     """
@@ -88,6 +93,8 @@ class Job:
     panel: os.PathLike | str | None = None
     incomplete: os.PathLike | str | None = None
     overwrite: bool = False
+    skip_existing: bool = False
+    make_folders: bool = False
     command: tuple = ()
 
     @property
@@ -101,6 +108,11 @@ class Job:
             "report": self.report,
         }
         return {key: Path(path) for key, path in named.items() if path is not None}
+
+    @property
+    def finished(self):
+        """Whether every output is there: each appears whole, the picture last."""
+        return all(path.exists() for path in self.outputs.values())
 
 
 @dataclass(frozen=True)
@@ -126,6 +138,8 @@ class Plan:
     notes, warnings : tuple of str
     seconds : float
         Spent so far.
+    unfinished : bool
+        Whether the picture is there but not all that belongs to it, so that it is made anew.
     """
 
     job: Job
@@ -140,11 +154,17 @@ class Plan:
     notes: tuple
     warnings: tuple
     seconds: float
+    unfinished: bool = False
 
     @property
     def estimates_known(self):
         """Whether the known entries are estimated too, because they are noisy, rather than restored."""
         return getattr(self.config, "noise_std", 0.0) != 0
+
+    @property
+    def replaces_picture(self):
+        """Whether the picture replaces one of its name: another run with `skip_existing` may have been quicker."""
+        return self.unfinished if self.job.skip_existing else self.job.overwrite
 
     @property
     def scale(self):
@@ -178,6 +198,24 @@ def run(job, monitor=methods.silent):
     return execute(prepare(job), monitor)
 
 
+def sweep(jobs):
+    """Remove what killed runs have left in the folders that `jobs` write into."""
+    for folder in {path.parent for job in jobs for path in job.outputs.values()}:
+        files.sweep(folder)
+
+
+def check_options(job):
+    """Find mistakes in the options by themselves, which no file is needed for.
+
+    Raises
+    ------
+    ConfigError
+    """
+    method = methods.get(job.method)
+    _check_options(job, method)
+    _configure(job, method, None)
+
+
 def prepare(job):
     """Check everything that can be checked before any work, and read the input.
 
@@ -198,12 +236,13 @@ def prepare(job):
     method = methods.get(job.method)
     _check_options(job, method)
     _check_outputs(job)
+    unfinished = job.skip_existing and Path(job.output).exists()
+    if job.skip_existing:
+        job = replace(job, overwrite=True)
     source = media.read(job.input)
     _check_formats(job, source)
     observed, described, notes, warnings = _decide_missing(job, source)
-    module, config = _configure(job, method, source)
-    if job.uncertainty is not None and not getattr(config, "calibrate", True):
-        raise ConfigError(f"method {method.name} gives no uncertainty with calibrate=false; leave out --uncertainty or calibrate=false")
+    module, config = _configure(job, method, source.full_range)
     order = source.colour.ndim
     if not method.orders[0] <= order <= method.orders[1]:
         raise ConfigError(f"method {method.name} takes tensors of order {method.orders[0]} to {method.orders[1]}, not {order}")
@@ -226,6 +265,7 @@ def prepare(job):
         tuple(notes),
         tuple(warnings + more),
         time.perf_counter() - start,
+        unfinished,
     )
 
 
@@ -270,11 +310,12 @@ def _check_outputs(job):
         seen[real] = name
         if path.is_dir():
             raise OutputError(f"{path}: is a folder; name a file in it")
-        if not path.parent.is_dir():
+        if not path.parent.is_dir() and not job.make_folders:
             raise OutputError(f"{path}: folder {path.parent} does not exist; create it first")
-        if path.is_file() and not job.overwrite:
+        if path.is_file() and not (job.overwrite or job.skip_existing):
             raise OutputError(f"{path}: exists already; give --overwrite to replace it")
-        if not os.access(path.parent, os.W_OK):
+        there = next(parent for parent in path.absolute().parents if parent.exists())
+        if not os.access(there, os.W_OK):
             raise OutputError(f"{path}: folder {path.parent} is not writable")
     if job.uncertainty is not None and Path(job.uncertainty).suffix.lower() not in UNCERTAINTY_FORMATS:
         raise OutputError(f"{job.uncertainty}: uncertainty is written to {', '.join(UNCERTAINTY_FORMATS)}")
@@ -347,7 +388,7 @@ def _decide_missing(job, source):
     return observed, described, notes, warnings
 
 
-def _configure(job, method, source):
+def _configure(job, method, full_range):
     """Module of the method and its config, with what the picture itself decides filled in where the user did not."""
     module = method.load()
     known = {f.name for f in fields(module.Config)}
@@ -358,10 +399,13 @@ def _configure(job, method, source):
         raise ConfigError("the noise level is given twice, by --noise-std and by --param noise_std")
     if job.noise_std and "noise_std" not in known:
         raise ConfigError(f"method {method.name} has no noise level; leave out --noise-std, known entries then stay as they are")
-    step = 1 / source.full_range if source.full_range and not job.add_noise else None
+    step = 1 / full_range if full_range and not job.add_noise else None
     filled = {"noise_std": job.noise_std or 0.0, "ordered_modes": (0, 1), "resolution": step}
     extra = {key: value for key, value in filled.items() if key in known and key not in given}
-    return module, method.configure({**job.parameters, **extra})
+    config = method.configure({**job.parameters, **extra})
+    if job.uncertainty is not None and not getattr(config, "calibrate", True):
+        raise ConfigError(f"method {method.name} gives no uncertainty with calibrate=false; leave out --uncertainty or calibrate=false")
+    return module, config
 
 
 def _truth(job, source):
@@ -412,8 +456,13 @@ def execute(plan, monitor=methods.silent):
     Raises
     ------
     TdcError
-        The method failed, gave values that are not finite, or a result could not be written.
+        The method failed, gave values that are not finite, or a result could not be written; then none is.
     """
+    with files.together():
+        return _execute(plan, monitor)
+
+
+def _execute(plan, monitor):
     job = plan.job
     begin = time.perf_counter()
     with threads.limited(job.threads):
@@ -538,11 +587,14 @@ def _describe_uncertainty(plan, completion, sd):
 
 
 def _write(plan, colour, incomplete, sd):
-    """Every output but the report."""
+    """Every output but the report, the picture first: of files that are written together, the first one appears last."""
     job, source = plan.job, plan.media
+    if job.make_folders:
+        for path in job.outputs.values():
+            files.make_folder(path.parent)
     hole = 0 if source.full_range else np.nan
     holed = np.where(plan.observed, incomplete, hole).astype(source.values.dtype)
-    media.write(source.with_colour(colour), job.output, replace=job.overwrite)
+    media.write(source.with_colour(colour), job.output, replace=plan.replaces_picture)
     if job.incomplete is not None:
         media.write(source.with_colour(holed), job.incomplete, replace=job.overwrite)
     units = f"of {source.full_range}" if source.full_range else "in data units"

@@ -18,6 +18,7 @@ LEVELS = (
     {"model", "patches"},
     {"methods"},
     {"pipeline", "experiment"},
+    {"batch"},
     {"commands"},
 )
 # Arrays only: these know no files and no pictures.
@@ -25,6 +26,7 @@ ALGORITHMS = {"model", "patches", "methods"}
 # Library -> the only parts or modules that may import it.
 PLACES = {
     "click": {"commands"},
+    "joblib": {"batch"},
     "tqdm": {"commands"},
     "tifffile": {"media"},
     "imageio": {"media"},

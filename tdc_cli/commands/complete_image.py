@@ -1,27 +1,29 @@
 """`tdc complete-image`."""
 
+import os
 from pathlib import Path
 
 import click
 
 from . import options
+from .many import complete_many
 from .progress import shown
 
 DEFAULT_METHOD = "patches"
 
 
 def _file(name, help_text):
-    return click.option(name, type=click.Path(path_type=Path), metavar="FILE", help=help_text)
+    return click.option(name, type=click.Path(path_type=Path), metavar="PATH", help=help_text)
 
 
 @click.command()
-@click.argument("input", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write, or a folder to write into.")
+@click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(), required=True, help="File to write, or a folder to write into.")
 @options.what_is_missing
 @click.option("--method", default=DEFAULT_METHOD, show_default=True, help="How to complete; see 'tdc methods'.",
               shell_complete=options.method_names)  # fmt: skip
 @options.how_to_complete
-@_file("--report", "Write the report, a JSON file.")
+@_file("--report", "Write the report, a JSON file. For a folder, this and the next three name folders.")
 @_file("--uncertainty", "Write the standard deviation of every entry in the output's units: .npy or .tif, or .png as a picture.")
 @_file("--panel", "Write a PNG of the incomplete, completed, uncertain and true pictures side by side.")
 @_file("--save-incomplete", "Write the picture with its holes as 0.")
@@ -30,51 +32,98 @@ def _file(name, help_text):
 @click.pass_context
 def complete_image(
     ctx,
-    input,
+    inputs,
     output,
     method,
     parameters,
     missing_pattern,
     report,
     save_incomplete,
+    mask_suffix,
+    recursive,
+    jobs,
+    fail_fast,
     as_json,
     dry_run,
     quiet,
     verbose,
     progress,
-    overwrite,
     **chosen,
 ):
     """Fill in the missing pixels of the picture INPUT: 8-bit PNG, JPEG or TIFF, grey or RGB, or a .npy array of floats.
+
+    Several pictures, or a folder of them, are completed into the folder OUTPUT, which mirrors the folder; what else is written goes to
+    folders too.
 
     What is missing is said by a mask, white = missing, by NaN in an array, or simulated with --missing-ratio. Known pixels
     come back bit for bit unless a noise level is given.
     """
     if missing_pattern and chosen["missing_ratio"] is None:
         raise click.UsageError("--missing-pattern needs a --missing-ratio", ctx)
+    if chosen["overwrite"] and chosen["skip_existing"]:
+        raise click.UsageError("--overwrite and --skip-existing exclude each other", ctx)
+    if mask_suffix and not (chosen["mask"] and chosen["mask"].is_dir()):
+        raise click.UsageError("--mask-suffix needs a --mask that is a folder", ctx)
 
     from .. import pipeline
 
     given = {key: chosen.pop(key) for key in options.METHOD_OPTIONS}
     job = pipeline.Job(
-        input=input,
-        output=output / input.name if output.is_dir() else output,
+        input="",
+        output=Path(output),
         missing_pattern=missing_pattern or "entries",
         method=method,
         parameters=options.method_parameters(given, parameters),
         report=report,
         incomplete=save_incomplete,
-        overwrite=overwrite,
         command=tuple((ctx.obj or {}).get("command", ())),
         **chosen,
     )
+    how = {"as_json": as_json, "dry_run": dry_run, "quiet": quiet, "verbose": verbose, "progress": progress}
+    if len(inputs) > 1 or inputs[0].is_dir():
+        return complete_many(job, inputs, recursive=recursive, mask_suffix=mask_suffix, jobs=jobs, fail_fast=fail_fast, **how)
+    return _complete_one(_single(job, inputs[0], output.endswith(os.sep), mask_suffix), **how)
+
+
+def _single(job, path, into_folder, mask_suffix):
+    """Job for one picture: its name where the output is a folder, its mask where masks are in a folder."""
+    from dataclasses import replace
+
+    from ..batch.folders import Companions
+
+    into_folder = into_folder or job.output.is_dir()
+    place = Path(path.name)
+    return replace(
+        job,
+        input=path,
+        output=job.output / path.name if into_folder else job.output,
+        mask=Companions(job.mask, mask_suffix, "mask").of(place, path),
+        reference=Companions(job.reference, "", "reference").of(place, path),
+        make_folders=into_folder and job.output.absolute().parent.is_dir(),
+    )
+
+
+def _complete_one(job, *, as_json, dry_run, quiet, verbose, progress):
+    from .. import pipeline
+    from ..errors import OutputExists
+
+    if job.skip_existing and job.finished:
+        _skipped(job, quiet)
+        return
     plan = pipeline.prepare(job)
     _tell(plan, quiet, verbose)
     if dry_run:
         _describe(plan, as_json)
         return
-    with options.working(), shown(progress if progress is not None else not quiet) as monitor:
-        done = pipeline.execute(plan, monitor)
+    pipeline.sweep([job])
+    try:
+        with options.working(), shown(progress if progress is not None else not quiet) as monitor:
+            done = pipeline.execute(plan, monitor)
+    except options.Failed as failed:
+        if not (job.skip_existing and isinstance(failed.error, OutputExists)):
+            raise
+        _skipped(job, quiet)  # another run was quicker
+        return
     if not quiet:
         for text in done.warnings[len(plan.notes) + len(plan.warnings) :]:
             click.echo(f"tdc: warning: {text}", err=True)
@@ -82,6 +131,11 @@ def complete_image(
         click.echo(done.to_json().encode(errors="backslashreplace"), nl=False)
     elif not quiet:
         click.echo(done.summary())
+
+
+def _skipped(job, quiet):
+    if not quiet:
+        click.echo(f"tdc: note: {job.output}: exists already and is skipped", err=True)
 
 
 def _tell(plan, quiet, verbose):
@@ -98,14 +152,10 @@ def _tell(plan, quiet, verbose):
 
 def _describe(plan, as_json):
     """Print what a dry run would do."""
+    from ..batch import estimate
+
     job = plan.job
-    planned = {
-        "input": plan.media.path,
-        "shape": list(plan.media.values.shape),
-        "missing": plan.missing,
-        "method": plan.method.name,
-        "outputs": {key: str(path) for key, path in job.outputs.items()},
-    }
+    planned = estimate.describe(plan)
     if as_json:
         import json
 
@@ -118,3 +168,4 @@ def _describe(plan, as_json):
     )
     for key, path in planned["outputs"].items():
         click.echo(f"  {key}: {path}")
+    click.echo(f"  {estimate.in_words(**planned['estimate'])}")

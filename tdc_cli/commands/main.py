@@ -24,6 +24,7 @@ Exit codes:
   0    done
   1    an input failed while it was worked on
   2    wrong options or files, found before any work
+  3    some or all files of a folder failed
   130  interrupted
   141  the reader of the output has gone"""
 

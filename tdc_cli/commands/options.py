@@ -175,7 +175,13 @@ _share = click.FloatRange(0, 1, max_open=True)
 _positive = click.IntRange(1)
 
 what_is_missing = stack(
-    click.option("--mask", type=_path, metavar="FILE", help="Picture that marks the missing pixels: white = missing."),
+    click.option(
+        "--mask",
+        type=_path,
+        metavar="PATH",
+        help="Picture that marks the missing pixels: white = missing; or a folder that has one for every picture.",
+    ),
+    click.option("--mask-suffix", default="", metavar="TEXT", help="What follows a picture's name in that of its mask, such as _mask."),
     click.option("--invert-mask", is_flag=True, help="Black = missing instead."),
     click.option(
         "--mask-threshold",
@@ -210,7 +216,9 @@ what_is_missing = stack(
         metavar="SD",
         help="Add Gaussian noise first; a fraction of the full range (0.1 = 25.5 of 255), data units for floats.",
     ),
-    click.option("--reference", type=_path, metavar="FILE", help="The true picture, for metrics where a mask is real."),
+    click.option(
+        "--reference", type=_path, metavar="PATH", help="The true picture, for metrics where a mask is real; or a folder of them."
+    ),
 )
 
 METHOD_OPTIONS = ("spatial", "residual", "rank", "components", "burn_in", "samples", "chains")
@@ -243,11 +251,15 @@ how_to_complete = stack(
         metavar="KEY=VALUE",
         help="Any other parameter of the method (see 'tdc methods NAME'); may be repeated.",
     ),
-    click.option("--threads", type=_positive, help="Threads to use.  [default: all cores]"),
+    click.option("--threads", type=_positive, help="Threads to use for each picture.  [default: the cores, shared out among --jobs]"),
 )
 
 how_to_run = stack(
     click.option("--overwrite", is_flag=True, help="Replace outputs that exist; otherwise they are refused before any work."),
+    click.option("--skip-existing", is_flag=True, help="Pass over what is finished already, to go on where a run stopped."),
+    click.option("--recursive", is_flag=True, help="Enter folders in folders."),
+    click.option("--jobs", type=_positive, default=1, show_default=True, metavar="N", help="Files to work on at the same time."),
+    click.option("--fail-fast", is_flag=True, help="Begin no further file after one has failed."),
     click.option("--dry-run", is_flag=True, help="Check everything, say what would be done, write nothing."),
     click.option(
         "--json",

@@ -4,10 +4,12 @@ import click
 
 
 @click.command()
-def report_schema():
+@click.option("--batch", is_flag=True, help="That of the summary of several pictures.")
+def report_schema(batch):
     """Print the JSON Schema of reports."""
     import json
 
-    from ..report import SCHEMA
+    from .. import report
+    from ..batch import summary
 
-    click.echo(json.dumps(SCHEMA, indent=2))
+    click.echo(json.dumps(summary.SCHEMA if batch else report.SCHEMA, indent=2))

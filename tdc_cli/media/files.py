@@ -5,9 +5,19 @@ import hashlib
 import os
 import secrets
 import stat
+from contextvars import ContextVar
 from pathlib import Path
 
-from ..errors import InputError, OutputError
+from ..errors import InputError, OutputError, OutputExists
+
+try:
+    import fcntl
+except ImportError:  # no locks there: temporary files of killed runs then stay
+    fcntl = None  # type: ignore[assignment]
+
+_PART = ".tdc-{}.part"
+# Files of `together` that wait for their names; None outside of it.
+_waiting: ContextVar[list | None] = ContextVar("waiting", default=None)
 
 
 def read_bytes(path):
@@ -25,7 +35,7 @@ def write_bytes(path, content, *, replace=False):
     """Write `content` so that `path` holds all of it or what it held before.
 
     The temporary file is in the same folder, so that the renaming never crosses file systems. Something that is not a regular
-    file (a pipe, a device) is written directly. A symbolic link is followed.
+    file (a pipe, a device) is written directly. A symbolic link is followed. Within `together` the file appears later.
 
     Parameters
     ----------
@@ -36,41 +46,151 @@ def write_bytes(path, content, *, replace=False):
 
     Raises
     ------
+    OutputExists
+        The file exists.
     OutputError
-        The file exists, missing folder, no permission, full disk.
+        Missing folder, no permission, full disk.
     """
-    try:
+    with _in_words(path):
         if Path(path).exists() and not Path(path).is_file():
             Path(path).write_bytes(content)
             return
-        target = Path(os.path.realpath(path))
-        part = target.with_name(f".tdc-{secrets.token_hex(6)}.part")
+        part = _Part(path, replace)
+        waiting = _waiting.get()
         try:
-            with open(part, "xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            if target.exists():  # a private file stays private
-                os.chmod(part, stat.S_IMODE(target.stat().st_mode))
-            _publish(part, target, replace)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
+            part.fill(content)
+            if waiting is None:
+                part.publish()
+        except BaseException:
+            part.close()
+            raise
+        if waiting is None:
+            part.close()
+        else:
+            waiting.append(part)
+
+
+@contextlib.contextmanager
+def together():
+    """Within the block files are written under their temporary names only; at its end all of them appear, or none.
+
+    The last one written appears first. So the first one, once it is there, tells that the others are there too, even if the process
+    is killed between two of them.
+
+    Raises
+    ------
+    OutputExists, OutputError
+        See `write_bytes`.
+    """
+    parts = []
+    before = _waiting.set(parts)
+    try:
+        yield
+        for part in parts:
+            with _in_words(part.path):
+                part.check()
+        for part in reversed(parts):
+            with _in_words(part.path):
+                part.publish()
+    finally:
+        _waiting.reset(before)
+        for part in parts:
+            part.close()
+
+
+def make_folder(path):
+    """Make a folder and those above it, where they are missing; OutputError if that is not possible."""
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{path}: folder cannot be made ({error.strerror or error})") from error
+
+
+def sweep(folder):
+    """Remove the temporary files in `folder` whose writers are gone, because they were killed or the power failed.
+
+    A writer that lives holds a lock on its file, on this machine at least; a file that cannot be locked stays.
+    """
+    for part in Path(folder).glob(_PART.format("?" * 12)):
+        with contextlib.suppress(OSError), open(part, "r+b") as file:
+            if _lock(file, wait=False):
                 part.unlink()
+
+
+@contextlib.contextmanager
+def _in_words(path):
+    """Turn the errors of the system into ours, with the name that the user gave."""
+    try:
+        yield
     except FileExistsError as error:
-        raise OutputError(f"{path}: exists already; give --overwrite to replace it") from error
+        raise OutputExists(f"{path}: exists already; give --overwrite to replace it") from error
     except OSError as error:
         raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from error
 
 
-def _publish(part, target, replace):
-    """Give the finished temporary file its name; FileExistsError if that is taken and not to be replaced."""
-    if not replace:
-        try:
-            os.link(part, target)  # unlike renaming, it fails where something is
-            return
-        except FileExistsError:
-            raise
-        except OSError:  # file systems without hard links: the check leaves a gap of microseconds
-            if os.path.lexists(target):
-                raise FileExistsError(target) from None
-    os.replace(part, target)
+def _lock(file, *, wait):
+    """Lock an open file until it is closed; whether that was possible."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # held by another process, or a file system without locks
+        return False
+    return True
+
+
+class _Part:
+    """A file under its temporary name, locked to show that its writer lives.
+
+    Parameters
+    ----------
+    path : path-like
+        What it is to be called, as the user named it.
+    replace : bool
+        Whether a file of that name is replaced.
+    """
+
+    def __init__(self, path, replace):
+        self.path, self.replace = path, replace
+        self.target = Path(os.path.realpath(path))
+        while True:
+            self.name = self.target.with_name(_PART.format(secrets.token_hex(6)))
+            self.file = open(self.name, "xb")  # noqa: SIM115 - open until it has its name
+            _lock(self.file, wait=True)
+            if self.name.exists():  # else `sweep` was there before the lock
+                return
+            self.file.close()
+
+    def fill(self, content):
+        """Write everything and bring it to the disk."""
+        self.file.write(content)
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        if self.target.exists():  # a private file stays private
+            os.chmod(self.name, stat.S_IMODE(self.target.stat().st_mode))
+
+    def check(self):
+        """FileExistsError if the name is taken and not to be replaced."""
+        if not self.replace and os.path.lexists(self.target):
+            raise FileExistsError(self.target)
+
+    def publish(self):
+        """Give the file its name; FileExistsError if that is taken and not to be replaced."""
+        if fcntl is None:
+            self.file.close()  # Windows renames no open file
+        if not self.replace:
+            try:
+                os.link(self.name, self.target)  # unlike renaming, it fails where something is
+                return
+            except FileExistsError:
+                raise
+            except OSError:  # file systems without hard links: the check leaves a gap of microseconds
+                self.check()
+        os.replace(self.name, self.target)
+
+    def close(self):
+        """Let go of the file; its temporary name is gone afterwards."""
+        with contextlib.suppress(FileNotFoundError):
+            self.name.unlink()
+        with contextlib.suppress(OSError):  # what could not be written is told already
+            self.file.close()

@@ -1,0 +1,114 @@
+"""Several pictures by `tdc complete-image`: what is printed, and the exit code."""
+
+from collections import Counter
+
+import click
+
+from . import options
+from .progress import shown
+
+SOME_FAILED = 3
+_PASSED_OVER = {"hidden": "hidden {}", "other": "other kinds {}", "masks": "masks {}", "folders": "folders {} (--recursive enters them)"}
+
+
+def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, as_json, dry_run, quiet, verbose, progress):
+    """Complete pictures and folders of pictures.
+
+    Parameters
+    ----------
+    template : pipeline.Job
+        See `batch.folders.plan`.
+    inputs : sequence of Path
+    recursive, mask_suffix, jobs, fail_fast, as_json, dry_run, quiet, verbose, progress
+        The options of these names.
+
+    Returns
+    -------
+    int
+        Exit code.
+    """
+    import time
+
+    from ..batch import folders
+    from ..batch.run import complete, look, run, share
+    from ..batch.summary import Summary
+    from ..threads import available
+
+    start = time.perf_counter()
+    batch = folders.plan(template, inputs, recursive=recursive, mask_suffix=mask_suffix)
+    jobs, threads = share(jobs, len(batch.tasks), template.threads)
+    if jobs * threads > available() and not quiet:
+        click.echo(f"tdc: note: {jobs} jobs of {threads} threads share {available()} cores", err=True)
+    with options.working(), shown(progress if progress is not None else not quiet) as monitor:
+        records = run(batch, look if dry_run else complete, jobs=jobs, threads=threads, fail_fast=fail_fast, monitor=monitor)
+        summary = Summary(template.command, template.seed, records, batch.ignored, time.perf_counter() - start, jobs, threads)
+    _tell(records, quiet, verbose)
+    if dry_run:
+        _describe(summary, as_json)
+    elif as_json:
+        click.echo(summary.to_json().encode(errors="backslashreplace"), nl=False)
+    elif not quiet:
+        click.echo(_in_words(template.output, summary))
+    written = dry_run or _write(summary, batch.summaries)
+    return 0 if written and not summary.count("failed") else SOME_FAILED
+
+
+def _tell(records, quiet, verbose):
+    """Warnings, each told once with the number of files, and what failed."""
+    if not quiet:
+        told = Counter(text for record in records if record.report for text in record.report.get("warnings", ()))
+        for text, count in told.items():
+            click.echo(f"tdc: warning: {text}{f' ({count} files)' if count > 1 else ''}", err=True)
+    for record in records:
+        if record.error is not None:
+            click.echo(f"tdc: {record.error}", err=True)
+        if record.trace is not None and verbose:
+            click.echo(record.trace, err=True, nl=False)
+
+
+def _in_words(output, summary):
+    """A line or two for a human."""
+    counts = [(summary.count("skipped"), "skipped"), (summary.count("failed"), "failed"), (summary.count("not_run"), "not begun")]
+    rest = "".join(f", {count} {what}" for count, what in counts if count)
+    line = f"{output}: {summary.count('done')} of {len(summary.records)} pictures completed{rest}, {summary.seconds:.1f} s"
+    passed = ", ".join(_PASSED_OVER[kind].format(count) for kind, count in summary.ignored.items() if count)
+    return f"{line}\n  passed over: {passed}" if passed else line
+
+
+def _write(summary, paths):
+    """Write the summary into the folder of reports; whether that worked."""
+    from ..errors import TdcError
+    from ..media.files import make_folder, write_bytes
+
+    try:
+        for path, text in zip(paths, (summary.to_json(), summary.to_csv())):
+            make_folder(path.parent)
+            write_bytes(path, text.encode(errors="backslashreplace"), replace=True)
+    except TdcError as error:
+        click.echo(f"tdc: {error}", err=True)
+        return False
+    return True
+
+
+def _describe(summary, as_json):
+    """What a dry run has found: a line a file, and the sum."""
+    from ..batch.estimate import in_words
+
+    found = [record for record in summary.records if record.report is not None]
+    seconds = sum(record.report["estimate"]["seconds"] for record in found)
+    space = max((record.report["estimate"]["bytes"] for record in found), default=0) * summary.jobs
+    if as_json:
+        import json
+
+        files = [{"path": r.path, "status": r.status, "error": r.error, "plan": r.report} for r in summary.records]
+        values = {"files": files, "ignored": summary.ignored, "estimate": {"seconds": seconds, "bytes": space}}
+        click.echo(json.dumps(values, indent=2, ensure_ascii=False).encode(errors="backslashreplace"))
+        return
+    for record in summary.records:
+        if record.report is not None:
+            plan = record.report
+            by = f"by mask {plan['missing']['mask']}" if plan["missing"]["mask"] else plan["missing"]["source"]
+            click.echo(f"{record.path}: {plan['missing']['ratio']:.1%} missing, {by}, to {plan['outputs']['image']}")
+        elif record.status == "skipped":
+            click.echo(f"{record.path}: done already")
+    click.echo(f"{len(found)} pictures, {in_words(seconds, space)}")
