@@ -60,7 +60,7 @@ class Batch:
 def natural(path):
     """Sort key of a path that puts ``frame2`` before ``frame10``."""
     return [
-        [int(text) if i % 2 else text.casefold() for i, text in enumerate(re.split(r"(\d+)", part))] + [part] for part in Path(path).parts
+        ([int(text) if i % 2 else text.casefold() for i, text in enumerate(re.split(r"(\d+)", part))], part) for part in Path(path).parts
     ]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from . import options
-from .many import complete_many
+from .many import complete_many, tell_compilation
 from .progress import shown
 
 DEFAULT_METHOD = "patches"
@@ -127,6 +127,7 @@ def _complete_one(job, *, as_json, dry_run, quiet, verbose, progress):
     if not quiet:
         for text in done.warnings[len(plan.notes) + len(plan.warnings) :]:
             click.echo(f"tdc: warning: {text}", err=True)
+        tell_compilation(done.timing["compile"])
     if as_json:
         click.echo(done.to_json().encode(errors="backslashreplace"), nl=False)
     elif not quiet:

@@ -8,6 +8,7 @@ from . import options
 from .progress import shown
 
 SOME_FAILED = 3
+LONG_COMPILATION = 5.0  # seconds; loading what was compiled before takes less
 _PASSED_OVER = {"hidden": "hidden {}", "other": "other kinds {}", "masks": "masks {}", "folders": "folders {} (--recursive enters them)"}
 
 
@@ -53,12 +54,19 @@ def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, 
     return 0 if written and not summary.count("failed") else SOME_FAILED
 
 
+def tell_compilation(seconds):
+    """Say where the time went, if much of it went into compiling."""
+    if seconds > LONG_COMPILATION:
+        click.echo(f"tdc: note: {seconds:.0f} s went into compiling, which later runs need not do again", err=True)
+
+
 def _tell(records, quiet, verbose):
     """Warnings, each told once with the number of files, and what failed."""
     if not quiet:
         told = Counter(text for record in records if record.report for text in record.report.get("warnings", ()))
         for text, count in told.items():
             click.echo(f"tdc: warning: {text}{f' ({count} files)' if count > 1 else ''}", err=True)
+        tell_compilation(max((r.report["timing"]["compile"] for r in records if r.status == "done" and "timing" in r.report), default=0))
     for record in records:
         if record.error is not None:
             click.echo(f"tdc: {record.error}", err=True)

@@ -1,0 +1,537 @@
+"""Folders: which files become what, going on where a run stopped, several runs and processes at once."""
+
+import csv
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unicodedata
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from conftest import pixels, smooth
+from PIL import Image
+
+from tdc_cli import pipeline
+from tdc_cli.batch import estimate, folders, summary
+from tdc_cli.batch.run import share
+from tdc_cli.errors import OutputError
+from tdc_cli.media import files
+from tdc_cli.methods import biharmonic
+
+SCRIPT = str(Path(sys.executable).with_name("tdc"))
+VALIDATOR = jsonschema.Draft202012Validator(summary.SCHEMA)
+HOLES = ["--method", "biharmonic", "--missing-ratio", "0.3"]
+
+
+def put(path, seed=0, size=(20, 24)):
+    """Write a small picture, another one for every seed."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.roll(smooth(*size), seed, axis=1)).save(path)
+
+
+def put_mask(path):
+    mask = np.zeros((20, 24), dtype=np.uint8)
+    mask[5:9, 10:14] = 255
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(mask).save(path)
+
+
+@pytest.fixture
+def tree(folder):
+    """`in` with f1, f2, f10 and sub/x, and `m` with a mask for each."""
+    for seed, name in enumerate(("f1", "f2", "f10", "sub/x")):
+        put(f"in/{name}.png", seed)
+        put_mask(f"m/{name}.png")
+    return folder
+
+
+def contents(root):
+    """Relative path to bytes of every file below `root`."""
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(Path(root).rglob("*")) if path.is_file()}
+
+
+def summary_of(result, code=0):
+    assert result.exit_code == code, result.stderr
+    values = json.loads(result.stdout)
+    VALIDATOR.validate(values)
+    return values
+
+
+def statuses(values):
+    return {entry["path"]: entry["status"] for entry in values["files"]}
+
+
+def template(**more):
+    return pipeline.Job(input="", output=Path("out"), method="biharmonic", missing_ratio=0.3, **more)
+
+
+# -- which files become what --------------------------------------------------------------------------------------------------
+
+
+def test_the_schema_is_one_and_is_printed(tdc):
+    VALIDATOR.check_schema(summary.SCHEMA)
+    assert json.loads(tdc("report-schema", "--batch").stdout) == summary.SCHEMA
+
+
+def test_a_folder_is_mirrored(tdc, tree):
+    Path("in/Thumbs.db").write_bytes(b"x")
+    put("in/.hidden.png")
+    put("in/.cache/y.png")
+    result = tdc("complete-image", "in", "-o", "out", *HOLES, "--recursive", "--json", "--report", "r", "--panel", "p",
+                 "--save-incomplete", "i")  # fmt: skip
+    values = summary_of(result)
+    assert list(statuses(values)) == ["in/f1.png", "in/f2.png", "in/f10.png", "in/sub/x.png"]
+    assert values["counts"]["done"] == 4 and values["counts"]["ignored"] == {"hidden": 2, "other": 1, "masks": 0, "folders": 0}
+    pictures = {"f1.png", "f2.png", "f10.png", "sub/x.png"}
+    assert set(contents("out")) == set(contents("i")) == pictures
+    assert set(contents("p")) == {f"{name}.png" for name in pictures}
+    assert set(contents("r")) == {f"{name}.json" for name in pictures} | {"summary.json", "summary.csv"}
+    assert json.loads(Path("r/summary.json").read_text(encoding="utf-8")) == values
+    assert [json.loads(Path(f"r/{e['path'][3:]}.json").read_text(encoding="utf-8")) for e in values["files"]] == [
+        e["report"] for e in values["files"]
+    ]
+    rows = list(csv.DictReader(Path("r/summary.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["output"] for row in rows] == ["out/f1.png", "out/f2.png", "out/f10.png", "out/sub/x.png"]
+    assert float(rows[0]["psnr"]) == values["files"][0]["report"]["metrics"]["all"]["psnr"]
+
+
+def test_without_recursive_folders_in_folders_are_counted(tdc, tree):
+    result = tdc("complete-image", "in", "-o", "out", *HOLES)
+    assert result.exit_code == 0 and set(contents("out")) == {"f1.png", "f2.png", "f10.png"}
+    first, second = result.stdout.splitlines()
+    assert first.startswith("out: 3 of 3 pictures completed, ")
+    assert second == "  passed over: folders 1 (--recursive enters them)"
+
+
+def test_several_inputs_keep_their_names(tdc, tree):
+    put("other/f1.png", 7)
+    result = tdc("complete-image", "in", "other", "a.png", "a.png", "-o", "out/", *HOLES)
+    assert result.exit_code == 0, result.stderr
+    assert set(contents("out")) == {"in/f1.png", "in/f2.png", "in/f10.png", "other/f1.png", "a.png"}
+
+
+def test_one_file_into_a_new_folder(tdc):
+    assert tdc("complete-image", "a.png", "-o", "new/", "--mask", "m.png", "--method", "biharmonic").exit_code == 0
+    assert os.listdir("new") == ["a.png"]
+
+
+@pytest.mark.parametrize(
+    "inputs, more, line",
+    [
+        (["in", "a.png"], ["-o", "b.png"], "b.png: is a file; for several pictures, name a folder"),
+        (["in"], ["-o", "none/out"], "none/out: folder none does not exist; create it first"),
+        (["in"], ["-o", "in"], "in: is the folder of the inputs itself; name another folder"),
+        (["in"], ["-o", "out", "--report", "in"], "in: is the folder of the inputs itself; name another folder"),
+        (["in/f1.png", "in/f2.png"], ["-o", "in"], "in/f1.png: is one of the inputs itself; name another folder"),
+        (["in/f1.png", "in/sub/f1.png"], ["-o", "out"],
+         "out/f1.png: would be the result of both in/f1.png and in/sub/f1.png; rename one, or complete them apart"),
+        (["in"], ["-o", "out", "--save-incomplete", "out"],
+         "out/f1.png: would be the result of both in/f1.png and in/f1.png; rename one, or complete them apart"),
+        (["empty"], ["-o", "out"], "empty: no pictures found (passed over: folders 1); --recursive enters folders in folders"),
+        (["in"], ["-o", "out", "--overwrite", "--skip-existing"],
+         "--overwrite and --skip-existing exclude each other; see 'tdc complete-image --help'"),
+        (["in"], ["-o", "out", "--mask-suffix", "_m"],
+         "--mask-suffix needs a --mask that is a folder; see 'tdc complete-image --help'"),
+        (["in"], ["-o", "out", "--rank", "3"], "method biharmonic has no parameters; leave out rank"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused_before_any_work(tdc, tree, inputs, more, line):
+    Path("b.png").write_bytes(b"x")
+    put("in/sub/f1.png")
+    Path("empty/more").mkdir(parents=True)
+    before = contents(".")
+    result = tdc("complete-image", *inputs, *HOLES, *more)
+    assert (result.exit_code, result.stderr, result.stdout) == (2, f"tdc: {line}\n", "")
+    assert contents(".") == before and not Path("out").exists()
+
+
+def test_names_that_differ_in_their_accents_only_collide(tree):
+    for form in ("NFC", "NFD"):
+        put(f"in/{unicodedata.normalize(form, 'é')}.png")
+    with pytest.raises(OutputError, match="would be the result of both"):
+        folders.plan(template(), ["in"])
+
+
+def test_names_that_differ_in_case_collide_where_the_file_system_folds_case(tree, monkeypatch):
+    put("in/F1.png")
+    assert len(folders.plan(template(), ["in"]).tasks) == 4
+    monkeypatch.setattr(folders, "_folds_case", lambda folder: True)
+    with pytest.raises(OutputError, match="would be the result of both"):
+        folders.plan(template(), ["in"])
+
+
+def test_one_format_for_all_collides(tree):
+    put("in/f1.jpg")
+    assert len(folders.plan(template(), ["in"]).tasks) == 4
+    with pytest.raises(OutputError, match=r"out/f1.png: would be the result of both in/f1.jpg and in/f1.png"):
+        folders.plan(template(), ["in"], extension=".png")
+
+
+def test_outputs_inside_the_input_are_not_read_again(tdc, tree):
+    words = ["complete-image", "in", "-o", "in/out", *HOLES, "--recursive", "--save-incomplete", "in/holes", "--json"]
+    first = summary_of(tdc(*words))
+    again = summary_of(tdc(*words, "--skip-existing"))
+    assert list(statuses(again)) == list(statuses(first)) and again["counts"]["skipped"] == 4
+
+
+def test_links_are_harmless(tdc, tree):
+    os.symlink("..", "in/sub/up")
+    os.symlink("loop.png", "in/loop.png")
+    os.symlink("f1.png", "in/link.png")
+    values = summary_of(tdc("complete-image", "in", "-o", "out", *HOLES, "--recursive", "--json"), code=3)
+    assert [path for path, status in statuses(values).items() if status == "failed"] == ["in/loop.png"]
+    assert "out/link.png" in [str(path) for path in Path("out").iterdir()] and not os.path.islink("out/link.png")
+    assert values["counts"]["files"] == 6 and values["counts"]["ignored"]["folders"] == 1
+
+
+def test_a_folder_that_cannot_be_read_is_a_failure(tree, monkeypatch):
+    plain = os.scandir
+
+    def scandir(path):
+        if Path(path).name == "sub":
+            raise PermissionError(13, "Permission denied", str(path))
+        return plain(path)
+
+    monkeypatch.setattr(folders.os, "scandir", scandir)
+    batch = folders.plan(template(), ["in"], recursive=True)
+    assert [task.error for task in batch.tasks if task.error] == ["in/sub: cannot be read (Permission denied)"]
+
+
+# -- masks --------------------------------------------------------------------------------------------------------------------
+
+
+def test_each_picture_has_its_mask(tdc, tree):
+    os.rename("m/f2.png", "m/f2.TIF.png")
+    Image.open("m/f2.TIF.png").save("m/f2.tif")
+    os.remove("m/f10.png")
+    put_mask("m/f1.jpg")
+    values = summary_of(tdc("complete-image", "in", "-o", "out", "--mask", "m", "--method", "biharmonic", "--recursive", "--json"), 3)
+    found = {entry["path"]: (entry["error"], entry["report"] and entry["report"]["missing"]["mask"]) for entry in values["files"]}
+    assert found == {
+        "in/f1.png": ("in/f1.png: several files could be its mask: m/f1.jpg, m/f1.png; leave one of them", None),
+        "in/f2.png": (None, "m/f2.tif"),
+        "in/f10.png": ("in/f10.png: no mask m/f10.* (.jpeg, .jpg, .png, .tif, .tiff)", None),
+        "in/sub/x.png": (None, "m/sub/x.png"),
+    }
+
+
+def test_a_missing_mask_of_one_file_exits_with_2(tdc, tree):
+    result = tdc("complete-image", "in/f1.png", "-o", "b.png", "--mask", "in/sub", "--method", "biharmonic")
+    assert (result.exit_code, result.stderr) == (2, "tdc: in/f1.png: no mask in/sub/f1.* (.jpeg, .jpg, .png, .tif, .tiff)\n")
+    assert tdc("complete-image", "in/f1.png", "-o", "b.png", "--mask", "m", "--method", "biharmonic").exit_code == 0
+
+
+def test_masks_beside_their_pictures(tdc, tree):
+    for name in ("f1", "f2", "f10"):
+        shutil.move(f"m/{name}.png", f"in/{name}_mask.png")
+    words = ["complete-image", "in", "-o", "out", "--mask", "in", "--method", "biharmonic"]
+    result = tdc(*words)
+    assert result.exit_code == 2 and "holds both the pictures and their masks; give --mask-suffix TEXT" in result.stderr
+    values = summary_of(tdc(*words, "--mask-suffix", "_mask", "--json"))
+    assert list(statuses(values)) == ["in/f1.png", "in/f2.png", "in/f10.png"] and values["counts"]["ignored"]["masks"] == 3
+
+
+def test_a_mask_found_whatever_form_its_accents_have(tree):
+    put(f"in/{unicodedata.normalize('NFC', 'é')}.png")
+    put_mask(f"m/{unicodedata.normalize('NFD', 'é')}.png")
+    masks = folders.Companions("m", "", "mask")
+    assert masks.of(Path(unicodedata.normalize("NFC", "é.png")), "in/é.png") == Path(f"m/{unicodedata.normalize('NFD', 'é')}.png")
+
+
+def test_references_of_a_folder(tdc, tree):
+    words = ["complete-image", "in", "-o", "out", "--mask", "m", "--reference", "in", "--method", "biharmonic", "--json"]
+    with pytest.raises(AssertionError):  # the references are the inputs: nothing is left to complete
+        summary_of(tdc(*words))
+    shutil.copytree("in", "truth")
+    words[words.index("in", 2)] = "truth"
+    values = summary_of(tdc(*words))
+    assert all(entry["report"]["metrics"]["missing"]["psnr"] > 20 for entry in values["files"])
+
+
+# -- what does not matter -----------------------------------------------------------------------------------------------------
+
+
+def test_results_do_not_depend_on_jobs_threads_order_or_place(tdc, tree):
+    def bytes_of(out, *words):
+        run = subprocess.run([SCRIPT, "complete-image", "-o", out, "--method", "field", "--missing-ratio", "0.3", *words],
+                             capture_output=True, text=True, timeout=300)  # fmt: skip
+        assert run.returncode == 0, run.stderr
+        return {Path(name).name: content for name, content in contents(out).items()}
+
+    expected = bytes_of("one", "in", "--recursive", "--threads", "1")
+    assert len(expected) == 4
+    assert bytes_of("two", "in", "--recursive", "--jobs", "2", "--threads", "1") == expected
+    shutil.copytree("in", "elsewhere/deep")
+    assert bytes_of("three", "elsewhere/deep/sub/x.png", "elsewhere/deep/f10.png", "in/f2.png", "in/f1.png") == expected
+
+
+def test_cores_are_shared_out(monkeypatch):
+    monkeypatch.setattr("tdc_cli.batch.run.available", lambda: 8)
+    assert share(1, 100, None) == (1, 8)
+    assert share(3, 100, None) == (3, 2)
+    assert share(16, 100, None) == (16, 1)
+    assert share(16, 4, None) == (4, 2)
+    assert share(4, 100, 8) == (4, 8)
+
+
+def test_natural_order():
+    names = ["f10", "F2", "f1", "f", "a/2", "a/10", "a", "b", "x²", "x\N{ARABIC-INDIC DIGIT ONE}"]
+    ordered = ["a", "a/2", "a/10", "b", "f", "f1", "F2", "f10", "x\N{ARABIC-INDIC DIGIT ONE}", "x²"]
+    assert sorted(names, key=folders.natural) == ordered
+
+
+# -- failures -----------------------------------------------------------------------------------------------------------------
+
+
+def test_an_unexpected_error_is_one_failure(tdc, tree, monkeypatch):
+    plain = biharmonic.complete
+    calls = []
+
+    def complete(*args, **more):
+        calls.append(1)
+        if len(calls) == 2:
+            raise ValueError("two\nlines")
+        return plain(*args, **more)
+
+    monkeypatch.setattr(biharmonic, "complete", complete)
+    result = tdc("complete-image", "in", "-o", "out", *HOLES, "-q")
+    line = "tdc: in/f2.png: unexpected ValueError: two lines; run again with -v for the traceback\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (3, "", line)
+    calls.clear()
+    again = tdc("complete-image", "in", "-o", "out", *HOLES, "-v", "--overwrite")
+    assert again.stderr.startswith(line + "Traceback (most recent call last):")
+
+
+def test_warnings_are_told_once(tdc, tree):
+    for name in ("f1", "f2"):
+        put(f"jpegs/{name}.jpg")
+    result = tdc("complete-image", "jpegs", "-o", "out", *HOLES)
+    assert result.exit_code == 0
+    assert result.stderr.count("JPEG compresses with loss") == 1 and result.stderr.endswith("(2 files)\n")
+
+
+def test_an_interrupt_exits_with_130(tdc, tree, monkeypatch):
+    plain = biharmonic.complete
+    calls = []
+
+    def complete(*args, **more):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return plain(*args, **more)
+
+    monkeypatch.setattr(biharmonic, "complete", complete)
+    result = tdc("complete-image", "in", "-o", "out", *HOLES)
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "tdc: interrupted\n")
+    assert set(contents("out")) == {"f1.png"}
+
+
+def start(*words, **more):
+    """Start the program in a process group of its own."""
+    return subprocess.Popen([SCRIPT, "complete-image", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, start_new_session=True, **more)  # fmt: skip
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def many(folder):
+    """`in` with 12 pictures that take some time each, and how to complete them."""
+    for i in range(12):
+        put(f"in/{i}.png", i, size=(96, 96))
+    return ["in", "-o", "out", "--method", "biharmonic", "--missing-ratio", "0.4"]
+
+
+def alive(group):
+    """Processes of a group that are no zombies."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group and fields[0] != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="processes are counted in /proc")
+def test_ctrl_c_ends_the_workers(many):
+    running = start(*many, "--jobs", "2", "--threads", "1")
+    wait_for(lambda: Path("out").is_dir() and contents("out"))
+    os.killpg(running.pid, signal.SIGINT)  # what a terminal does: every process of the group gets it
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, err) == (130, "", "tdc: interrupted\n")
+    wait_for(lambda: not alive(running.pid), 10)
+    assert contents("out") and all(pixels(f"out/{name}").shape == (96, 96, 3) for name in contents("out"))
+
+
+def test_a_killed_worker_is_told(many):
+    running = start(*many, "--jobs", "2", "--threads", "1")
+    wait_for(lambda: Path("out").is_dir() and contents("out"))
+    workers = [pid for pid in alive(running.pid) if b"popen_loky" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    os.kill(workers[0], signal.SIGKILL)
+    err = running.communicate(timeout=60)[1]
+    assert running.returncode == 3
+    assert "not done, because a worker process was killed; if memory was short, try fewer --jobs" in err.splitlines()[-1]
+    again = subprocess.run([SCRIPT, "complete-image", *many, "--skip-existing"], capture_output=True, text=True, timeout=120)
+    assert again.returncode == 0 and len(contents("out")) == 12
+
+
+def test_a_closed_pipe_exits_with_141(many):
+    with start(*many[:-1], "0.01", "--json") as running:
+        running.stdout.close()
+        assert running.stderr.read() == ""
+        assert running.wait(60) == 141
+    assert len(contents("out")) == 12
+
+
+def test_a_full_disk_leaves_no_half_file(folder):
+    for i in range(3):
+        put(f"in/{i}.png", i, size=(8, 8))
+    rng = np.random.default_rng(0)
+    Image.fromarray(rng.integers(0, 256, (96, 96, 3), dtype=np.uint8)).save("in/1.png")
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))  # noqa: E731
+    run = subprocess.run([SCRIPT, "complete-image", "in", "-o", "out", *HOLES, "--report", "r"], capture_output=True, text=True,
+                         timeout=120, preexec_fn=limit)  # fmt: skip
+    assert run.returncode == 3
+    assert run.stderr == "tdc: in/1.png: out/1.png: cannot be written (File too large)\n"
+    assert set(contents("out")) == {"0.png", "2.png"} and set(contents("r")) >= {"0.png.json", "2.png.json"}
+    assert "1.png.json" not in contents("r")
+
+
+# -- going on -----------------------------------------------------------------------------------------------------------------
+
+
+def test_finished_means_that_everything_is_there(tdc, tree):
+    words = ["complete-image", "in", "-o", "out", *HOLES, "--skip-existing", "--report", "r", "--json"]
+    first = summary_of(tdc(*words))
+    os.remove("r/f2.png.json")
+    os.remove("out/f10.png")
+    Path("out/f2.png").write_bytes(b"of a run without reports")
+    second = summary_of(tdc(*words))
+    assert statuses(second) == {"in/f1.png": "skipped", "in/f2.png": "done", "in/f10.png": "done"}
+    assert pixels("out/f2.png").shape == (20, 24, 3)
+    assert second["files"][0]["report"] == first["files"][0]["report"]  # read from its file
+
+
+def test_a_result_of_a_run_that_was_quicker_stays(tdc, tree, monkeypatch):
+    plain = biharmonic.complete
+
+    def complete(*args, **more):
+        Path("out").mkdir(exist_ok=True)
+        Path("out/f1.png").write_bytes(b"of another run")
+        return plain(*args, **more)
+
+    monkeypatch.setattr(biharmonic, "complete", complete)
+    values = summary_of(tdc("complete-image", "in", "-o", "out", *HOLES, "--skip-existing", "--report", "r", "--json"))
+    assert statuses(values) == {"in/f1.png": "skipped", "in/f2.png": "done", "in/f10.png": "done"}
+    assert Path("out/f1.png").read_bytes() == b"of another run" and not Path("r/f1.png.json").exists()
+    result = tdc("complete-image", "a.png", "-o", "out/f1.png", *HOLES, "--skip-existing")
+    assert (result.exit_code, result.stderr) == (0, "tdc: note: out/f1.png: exists already and is skipped\n")
+
+
+def test_two_runs_at_once(many):
+    runs = [start(*many, "--skip-existing", "--json", "--jobs", jobs, "--threads", "1") for jobs in ("1", "2")]
+    ends = [run.communicate(timeout=120) for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], ends
+    counts = [json.loads(out)["counts"] for out, err in ends]
+    assert counts[0]["done"] + counts[1]["done"] == 12 and all(c["done"] + c["skipped"] == 12 for c in counts)
+    assert sorted(contents("out"), key=folders.natural) == [f"{i}.png" for i in range(12)]
+
+
+def test_results_appear_together(complete, monkeypatch):
+    """The picture comes last, and where one result cannot be written there is none."""
+    appeared = []
+    plain = files._Part.publish
+    monkeypatch.setattr(files._Part, "publish", lambda part: (appeared.append(str(part.path)), plain(part)))
+    assert complete("--mask", "m.png", "--report", "r.json", "--panel", "p.png").exit_code == 0
+    assert appeared == ["r.json", "p.png", "b.png"]
+    for name in appeared:
+        os.remove(name)
+    monkeypatch.setattr("tdc_cli.report.Report.to_json", lambda report: 1 / 0)
+    assert complete("--mask", "m.png", "--report", "r.json", "--panel", "p.png").exit_code == 1
+    assert sorted(os.listdir()) == ["a.png", "m.png"]
+
+
+def test_leftovers_of_killed_runs_are_removed_and_those_of_living_ones_stay(tdc, tree):
+    Path("out").mkdir()
+    Path("out/.tdc-0123456789ab.part").write_bytes(b"x")
+    Path("in/.tdc-0123456789ab.part").write_bytes(b"x")
+    hold = "import sys; from tdc_cli.media import files; p = files._Part('out/z.png', False); print(p.name, flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        alive = writer.stdout.readline().strip()
+        result = tdc("complete-image", "in", "-o", "out", *HOLES)
+        assert result.exit_code == 0
+        assert set(contents("out")) == {"f1.png", "f2.png", "f10.png", os.path.basename(alive)}
+        writer.kill()
+    assert tdc("complete-image", "a.png", "-o", "out/a.png", *HOLES).exit_code == 0
+    assert set(contents("out")) == {"f1.png", "f2.png", "f10.png", "a.png"}
+    assert ".tdc-0123456789ab.part" in contents("in")  # nothing is ever removed from where only reading is done
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_killed_at_any_moment_and_gone_on_with(many, jobs):
+    words = [*many, "--report", "r", "--jobs", jobs, "--threads", "1"]
+    undisturbed = [w.replace("out", "whole") for w in many]
+    assert subprocess.run([SCRIPT, "complete-image", *undisturbed], capture_output=True, timeout=120).returncode == 0
+    expected = contents("whole")
+    moments = random.Random(int(jobs))
+    for _ in range(3 if jobs == "1" else 2):
+        before = contents("out")
+        running = start(*words, "--skip-existing")
+        while running.poll() is None and contents("out").keys() <= before.keys():
+            time.sleep(0.005)
+        time.sleep(moments.uniform(0, 0.03))
+        running.kill()
+        running.communicate(timeout=60)
+        for name, content in contents("out").items():
+            assert name.endswith(".part") or content == expected[name]
+    wait_for(lambda: not alive(running.pid), 20)
+    done = subprocess.run([SCRIPT, "complete-image", *words, "--skip-existing", "--json"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and json.loads(done.stdout)["counts"]["skipped"] > 0
+    assert contents("out") == expected
+    assert set(contents("r")) == {f"{name}.json" for name in expected} | {"summary.json", "summary.csv"}
+
+
+# -- dry runs -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_dry_run_says_which_file_gets_which_mask(tdc, tree):
+    os.remove("m/f10.png")
+    words = ["complete-image", "in", "-o", "out", "--mask", "m", "--method", "biharmonic", "--dry-run"]
+    before = contents(".")
+    result = tdc(*words)
+    assert result.exit_code == 3 and contents(".") == before and not Path("out").exists()
+    assert result.stdout.splitlines() == [
+        "in/f1.png: 3.3% missing, by mask m/f1.png, to out/f1.png",
+        "in/f2.png: 3.3% missing, by mask m/f2.png, to out/f2.png",
+        "2 pictures, about 1 s on one core and 160 MB",
+    ]
+    assert result.stderr == "tdc: in/f10.png: no mask m/f10.* (.jpeg, .jpg, .png, .tif, .tiff)\n"
+    values = json.loads(tdc(*words, "--json").stdout)
+    assert values["files"][0]["plan"]["missing"]["count"] == 48 and values["estimate"]["bytes"] > 1e8
+
+
+def test_every_method_has_a_cost():
+    from tdc_cli.methods import REGISTRY
+
+    for method in REGISTRY.values():
+        seconds, space = estimate.cost(method, 10**6, 10**5)
+        assert seconds > 0 and space > 10**8
+        assert estimate.cost(method, 10**6, 0)[0] == 0
+    assert estimate.in_words(59.2, 1e9) == "about 60 s on one core and 1000 MB"
+    assert estimate.in_words(7201, 1) == "about 3 h on one core and 10 MB"
