@@ -42,7 +42,8 @@ def test_the_sessions_of_the_readme_are_real(tmp_path):
         if output:
             assert skeleton(done.stderr if refused else done.stdout) == skeleton(output)
         if "-o" in words and not refused:
-            assert (tmp_path / words[words.index("-o") + 1]).is_file()
+            made = tmp_path / words[words.index("-o") + 1]
+            assert made.is_file() or any(made.iterdir())
 
 
 def test_the_make_targets_of_the_readme_exist():

@@ -153,6 +153,9 @@ def _side_by_side(items, jobs, threads, fail_fast):
     """Iterator over the results of ``_numbered(*item)`` in processes of their own, as they come."""
     from joblib import Parallel, delayed, parallel_config
 
+    # Where the program is killed, joblib's helper process cleans up after it, and would say so to a user whom it does not concern.
+    silenced = "ignore::UserWarning:joblib.externals.loky.backend.resource_tracker"
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), silenced)))
     with parallel_config("loky", inner_max_num_threads=threads, initializer=_settle, initargs=(os.getpid(),)):
         # One more file for each process in the queue keeps it from waiting, but would be begun after a failure.
         ahead = jobs if fail_fast else 2 * jobs
