@@ -1,9 +1,10 @@
-"""Which entries are missing: simulated patterns, and masks read from pictures.
+"""Which entries are missing: simulated patterns, mask pictures, transparency, and a colour that stands for holes.
 
 Everywhere in this package a bool array says what is *observed*: True = observed. Mask pictures say the opposite, white =
 missing; `from_image` is the one place that knows so.
 """
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -196,8 +197,8 @@ def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=Fals
     ----------
     levels : (H, W) ndarray
         Grey levels of the mask; bool, integer or float, not negative.
-    alpha : (H, W) ndarray of uint8, or None
-        0 = transparent, 255 = opaque.
+    alpha : (H, W) ndarray, or None
+        0 = transparent, 255 = opaque; any numbers between.
     size : (int, int)
         Height and width of the picture that the mask belongs to.
     name, picture : str
@@ -244,10 +245,7 @@ def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=Fals
     if invert:
         missing = ~missing
     soft = int(np.count_nonzero(faint & ~missing))
-    if dilate and missing.any():
-        from scipy.ndimage import binary_dilation
-
-        missing = binary_dilation(missing, structure=np.ones((3, 3), dtype=bool), iterations=dilate)
+    missing = _grown(missing, dilate)
     share = missing.mean()
     if share == 1:
         hint = (
@@ -263,9 +261,10 @@ def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=Fals
             f"mask {name} marks {share:.1%} of the pixels as missing; white = missing: if it is meant the other way round, "
             + ("leave out --invert-mask" if invert else "use --invert-mask")
         )
-    if grey > 0.05 * levels.size:
+    between = int(np.count_nonzero((levels >= FAINT) & (levels <= 255 - FAINT)))
+    if between > 0.05 * levels.size:
         warnings.append(
-            f"mask {name} has {grey} pixels that are neither black nor white; those of at least {threshold:g} are missing"
+            f"mask {name} has {between} pixels that are neither black nor white; those of at least {threshold:g} are missing"
         )
     if soft and not dilate:
         notes.append(
@@ -286,3 +285,114 @@ def _to_255(levels, name):
     if top <= 65535:
         return levels / 257
     raise MaskError(f"mask {name} has levels up to {top:g}; only 0..1, 0..255 and 0..65535 are understood: save it as 8-bit grey")
+
+
+def _grown(missing, pixels):
+    """(H, W) `missing` grown by so many pixels in every direction, diagonals included."""
+    if not pixels or not missing.any():
+        return missing
+    from scipy.ndimage import binary_dilation
+
+    return binary_dilation(missing, structure=np.ones((3, 3), dtype=bool), iterations=pixels)
+
+
+def from_alpha(alpha, opaque, *, picture, dilate=0):
+    """Read the holes of a picture from its own transparency: what is wholly transparent is missing.
+
+    Parameters
+    ----------
+    alpha : (H, W) ndarray
+        0 = transparent.
+    opaque : float
+        Alpha of what is not transparent at all.
+    picture : str
+        Name of the file, for messages.
+    dilate : int
+        Grow the holes by so many pixels in every direction, diagonals included.
+
+    Returns
+    -------
+    Mask
+        Its grey levels are the pixels that are partly transparent.
+
+    Raises
+    ------
+    MaskError
+        Everything is transparent.
+    """
+    missing = _grown(alpha == 0, dilate)
+    if missing.all():
+        raise MaskError(f"{picture}: every pixel is transparent: nothing is left to complete from")
+    soft = int(np.count_nonzero((alpha > 0) & (alpha < opaque)))
+    notes = []
+    if not missing.any():
+        notes.append(f"{picture}: no pixel is wholly transparent: the output equals the input")
+    elif soft and not dilate:
+        notes.append(
+            f"{picture}: {soft} pixels are partly transparent and count as known; if a rim of the damage stays, give --mask-dilate 2"
+        )
+    return Mask(~missing, soft, tuple(notes))
+
+
+def parse_color(text):
+    """Red, green and blue, 0 to 255, of a colour such as ``#ff00ff`` or ``#f0f``.
+
+    Raises
+    ------
+    ConfigError
+        Another way to write a colour.
+    """
+    digits = re.fullmatch(r"#?([0-9a-fA-F]{6}|[0-9a-fA-F]{3})", text)
+    if not digits:
+        raise ConfigError(f"--mask-color {text!r} is not of the form '#ff00ff': red, green, blue, two hexadecimal digits each")
+    pairs = digits[1] if len(digits[1]) == 6 else "".join(2 * digit for digit in digits[1])
+    return tuple(int(pairs[i : i + 2], 16) for i in (0, 2, 4))
+
+
+def from_color(colour, color, *, picture, tolerance=0, dilate=0):
+    """Read the holes of a picture from a colour that stands for them.
+
+    Parameters
+    ----------
+    colour : (H, W) or (H, W, 3) ndarray of uint8 or uint16
+        Grey levels, or red, green and blue.
+    color : str
+        See `parse_color`; of 16-bit pictures the same share of the full range.
+    picture : str
+        Name of the file, for messages.
+    tolerance : float
+        A pixel is missing where no channel differs by more than this, of 255.
+    dilate : int
+        Grow the holes by so many pixels in every direction, diagonals included.
+
+    Returns
+    -------
+    Mask
+
+    Raises
+    ------
+    ConfigError
+        Not a colour, or not a grey one where the picture is grey.
+    MaskError
+        No pixel has the colour, or every pixel.
+    """
+    wanted = parse_color(color)
+    if colour.ndim == 2 and len(set(wanted)) > 1:
+        raise ConfigError(f"{picture} is grey, and --mask-color {color} is not; give a grey such as '#ffffff'")
+    unit = np.iinfo(colour.dtype).max // 255
+    planes = colour.reshape(*colour.shape[:2], -1)
+    # A channel at a time: a large picture's differences would not fit beside it.
+    farthest = np.zeros(colour.shape[:2], dtype=np.int32)
+    for channel in range(planes.shape[2]):
+        np.maximum(farthest, np.abs(planes[..., channel].astype(np.int32) - wanted[channel] * unit), out=farthest)
+    missing = farthest <= tolerance * unit
+    if not missing.any():
+        nearest = int(np.ceil(farthest.min() / unit))
+        raise MaskError(
+            f"{picture}: no pixel has the color {color}; the nearest differs by {nearest} of 255: "
+            f"give another color or --mask-tolerance {nearest}"
+        )
+    missing = _grown(missing, dilate)
+    if missing.all():
+        raise MaskError(f"{picture}: every pixel has the color {color}: nothing is left to complete from")
+    return Mask(~missing)

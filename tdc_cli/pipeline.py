@@ -6,6 +6,7 @@
 import math
 import os
 import platform
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -18,6 +19,8 @@ from . import __version__, media, methods, metrics, missing, threads
 from .errors import ConfigError, InputError, MaskError, NumericalError, OutputError
 from .media import Media, files
 from .media.files import write_bytes
+from .media.formats import Format
+from .media.masks import read_mask
 from .report import Report
 
 # Streams of random numbers: SeedSequence([seed, STREAM]) makes them independent, so that the holes do not depend on the method
@@ -26,6 +29,7 @@ HOLES, NOISE, DRAWS = 1, 2, 3
 
 # Arrays of a completion that `_uncertainty` chooses from.
 SPREADS = ("sd", "predictive_sd", "interval_sd", "latent_interval_sd")
+ALPHA = "alpha"  # in place of a mask's name
 UNCERTAINTY_FORMATS = (".npy", ".tif", ".tiff", ".png")
 
 
@@ -36,15 +40,20 @@ class Job:
     Attributes
     ----------
     input, output : path-like
+        ``-`` is standard input and output.
     method : str
         Name in `methods.REGISTRY`.
     mask : path-like or None
-        Picture, white = missing.
+        Picture, white = missing; or the word `ALPHA`: what is transparent in the input.
     invert_mask : bool
     mask_threshold : float
         On levels 0..255.
     mask_dilate : int
         Pixels by which the holes grow.
+    mask_color : str or None
+        Colour that stands for holes, such as ``#ff00ff``.
+    mask_tolerance : float
+        Largest difference from it, in each channel, of 255.
     missing_ratio : float or None
         Share to hide from a whole picture, in [0, 1).
     missing_pattern : str
@@ -62,7 +71,11 @@ class Job:
     threads : int or None
         None = all cores.
     report, uncertainty, panel, incomplete : path-like or None
-        Further files to write.
+        Further files to write; beside the last one also a picture of the mask.
+    format : str or None
+        Extension, without its dot, that says the format of the output; None: that of its name, of the input for standard output.
+    quality : int or None
+        Of JPEG, 1 to 100.
     overwrite : bool
     skip_existing : bool
         The job is one that `finished` has found to be undone: outputs of a run that did not come to its end are made anew, a picture
@@ -80,6 +93,8 @@ class Job:
     invert_mask: bool = False
     mask_threshold: float = 128
     mask_dilate: int = 0
+    mask_color: str | None = None
+    mask_tolerance: float = 0
     missing_ratio: float | None = None
     missing_pattern: str = "entries"
     add_noise: float = 0.0
@@ -92,6 +107,8 @@ class Job:
     uncertainty: os.PathLike | str | None = None
     panel: os.PathLike | str | None = None
     incomplete: os.PathLike | str | None = None
+    format: str | None = None
+    quality: int | None = None
     overwrite: bool = False
     skip_existing: bool = False
     make_folders: bool = False
@@ -103,6 +120,7 @@ class Job:
         named = {
             "image": self.output,
             "incomplete": self.incomplete,
+            "mask": self.incomplete and Path(self.incomplete).with_name(f"{Path(self.incomplete).stem}_mask.png"),
             "uncertainty": self.uncertainty,
             "panel": self.panel,
             "report": self.report,
@@ -124,6 +142,8 @@ class Plan:
     job : Job
     media : Media
         The input as read.
+    format : media.formats.Format
+        Of the completed picture.
     values : ndarray of float64, (H, W) or (H, W, C)
         Colours with the added noise, in 0..1 for integer pictures.
     observed : ndarray of bool, the same shape
@@ -144,6 +164,7 @@ class Plan:
 
     job: Job
     media: Media
+    format: Format
     values: np.ndarray
     observed: np.ndarray
     truth: np.ndarray | None
@@ -240,7 +261,8 @@ def prepare(job):
     if job.skip_existing:
         job = replace(job, overwrite=True)
     source = media.read(job.input)
-    _check_formats(job, source)
+    form = _format(job, source)
+    _check_formats(job, source, form)
     observed, described, notes, warnings = _decide_missing(job, source)
     module, config = _configure(job, method, source.full_range)
     order = source.colour.ndim
@@ -248,13 +270,10 @@ def prepare(job):
         raise ConfigError(f"method {method.name} takes tensors of order {method.orders[0]} to {method.orders[1]}, not {order}")
     truth, more = _truth(job, source)
     values = _values(job, source)
-    if str(job.output).lower().endswith((".jpg", ".jpeg")):
-        warnings.append(
-            "JPEG compresses with loss: known pixels change a little in the file; write to .png to keep them bit for bit"
-        )
     return Plan(
         job,
         source,
+        form,
         values,
         observed,
         truth,
@@ -262,8 +281,8 @@ def prepare(job):
         module,
         config,
         described,
-        tuple(notes),
-        tuple(warnings + more),
+        (*source.notes, *notes),
+        tuple(warnings + _losses(job, source, form) + more),
         time.perf_counter() - start,
         unfinished,
     )
@@ -272,7 +291,16 @@ def prepare(job):
 def _check_options(job, method):
     if job.mask is not None and job.missing_ratio is not None:
         raise ConfigError("--mask and --missing-ratio exclude each other: holes are either given or simulated")
-    if job.mask is None and (job.invert_mask or job.mask_dilate):
+    if job.mask_color is not None:
+        missing.parse_color(job.mask_color)
+        if job.mask is not None or job.missing_ratio is not None:
+            other = "--mask" if job.mask is not None else "--missing-ratio"
+            raise ConfigError(f"--mask-color and {other} exclude each other: holes are said in one way")
+    elif job.mask_tolerance:
+        raise ConfigError("--mask-tolerance needs a --mask-color")
+    if job.invert_mask and job.mask is not None and str(job.mask) == ALPHA:
+        raise ConfigError("--invert-mask needs a mask picture; --mask alpha always takes what is transparent as missing")
+    if (job.mask is None and job.invert_mask) or (job.mask is None and job.mask_color is None and job.mask_dilate):
         raise ConfigError("--invert-mask and --mask-dilate need a --mask")
     if job.missing_ratio is not None and not 0 <= job.missing_ratio < 1:
         raise ConfigError(f"--missing-ratio {job.missing_ratio:g} is not in [0, 1): 0.9 hides 90 percent")
@@ -300,6 +328,12 @@ def _check_outputs(job):
     sources = {"input": job.input, "mask": job.mask, "reference": job.reference}
     seen = {}
     for name, path in job.outputs.items():
+        if str(path) == media.STANDARD:
+            if name != "image":
+                raise OutputError(f"{path}: only the completed picture goes to standard output; name a file for the {name}")
+            if sys.stdout is None or sys.stdout.isatty():
+                raise OutputError(f"{path}: standard output is a terminal or closed; send the picture on, as in 'tdc ... -o - > b.png'")
+            continue
         real = os.path.realpath(path)
         for role, source in sources.items():
             # The reference may well be the input itself, but no result may replace something that is read.
@@ -330,48 +364,67 @@ def _same_file(one, other):
         return False
 
 
-def _check_formats(job, source):
-    media.check_writable(source, job.output)
+def _format(job, source):
+    """Format of the completed picture."""
+    wanted = media.EXTENSIONS[f".{job.format}"] if job.format else None
+    if str(job.output) == media.STANDARD:
+        return wanted or media.FORMATS[source.format]
+    if wanted is None:
+        return media.named(job.output, OutputError)
+    suffix = Path(job.output).suffix.lower()
+    if media.EXTENSIONS.get(suffix, wanted) is not wanted:
+        raise ConfigError(f"{job.output}: its extension says {suffix} but --format {job.format}; leave one out")
+    return wanted
+
+
+def _check_formats(job, source, form):
+    media.check(form, source, job.output)
+    if job.quality is not None and form.lossless:
+        raise ConfigError(f"--quality is of JPEG, and {job.output} is written as {form.name}, without loss; leave it out")
     if job.incomplete is not None:
-        media.check_writable(source, job.incomplete)
+        media.check(media.named(job.incomplete, OutputError), source, job.incomplete)
+
+
+def _losses(job, source, form):
+    """Warnings of what the format of the output cannot keep."""
+    told = []
+    if not form.lossless:
+        told.append(
+            f"{form.name} compresses with loss: known pixels change a little in the file; write to .png to keep them bit for bit"
+        )
+    lost = form.lost(source)
+    if lost:
+        told.append(f"{form.name} cannot hold all that the input has: without {', '.join(lost)}; write to .png or .tif to keep it")
+    return told
 
 
 def _decide_missing(job, source):
     """Observed entries of the input, their description for the report, notes and warnings."""
     colour = source.colour
-    observed = np.ones(colour.shape, dtype=bool)
-    notes, warnings = [], []
     described = {"source": "simulated", "pattern": None, "mask": None, "grey_levels": 0}
-    nan = np.isnan(colour) if source.full_range is None else ~observed
-    if np.isinf(colour).any():
+    nan = np.isnan(colour) if source.full_range is None else np.zeros(colour.shape, dtype=bool)
+    if source.full_range is None and np.isinf(colour).any():
         raise InputError(
             f"{source.path}: {np.isinf(colour).sum()} values are infinite; NaN marks missing entries, infinity is refused"
         )
-    if job.mask is not None:
-        from .media.image import read_mask
-
-        read = missing.from_image(
-            *read_mask(job.mask),
-            colour.shape[:2],
-            name=str(job.mask),
-            picture=source.path,
-            threshold=job.mask_threshold,
-            invert=job.invert_mask,
-            dilate=job.mask_dilate,
-        )
+    read = _read_holes(job, source)
+    observed = np.ones(colour.shape, dtype=bool)
+    if read is not None:
         observed = np.broadcast_to(read.observed.reshape(read.observed.shape + (1,) * (colour.ndim - 2)), colour.shape).copy()
-        notes, warnings = list(read.notes), list(read.warnings)
-        described |= {"source": "mask", "mask": str(job.mask), "grey_levels": read.grey_levels}
+        kind = "color" if job.mask_color is not None else "alpha" if str(job.mask) == ALPHA else "mask"
+        described |= {"source": kind, "mask": str(job.mask) if kind == "mask" else None, "grey_levels": read.grey_levels}
     elif job.missing_ratio is not None:
         observed = missing.simulate(colour.shape, job.missing_ratio, job.missing_pattern, stream(job.seed, HOLES))
         described |= {"pattern": job.missing_pattern}
     elif nan.any():
         described |= {"source": "nan"}
     elif not job.add_noise and not job.noise_std:
+        transparent = " (or --mask alpha: what is transparent)" if source.has_alpha else ""
         raise ConfigError(
-            f"{source.path}: nothing says what is missing; give --mask FILE (white = missing), "
+            f"{source.path}: nothing says what is missing; give --mask FILE (white = missing){transparent}, "
             "or --missing-ratio 0.5 to hide half of a whole picture"
         )
+    notes, warnings = (list(read.notes), list(read.warnings)) if read is not None else ([], [])
     if nan.any():
         if described["source"] != "nan":
             warnings.append(f"{source.path}: {np.sum(nan & observed)} further entries are NaN and count as missing")
@@ -386,6 +439,33 @@ def _decide_missing(job, source):
         "ratio": count / absent.size,
     }
     return observed, described, notes, warnings
+
+
+def _read_holes(job, source):
+    """`missing.Mask` of the mask picture, of the input's transparency or of the colour that stands for holes; None without any."""
+    if job.mask_color is not None:
+        if source.full_range is None or source.mode == "CMYK" or (source.colour.ndim == 3 and source.colour.shape[2] != 3):
+            raise ConfigError(f"{source.path}: --mask-color is for grey and RGB pictures with 8 or 16 bits, not for {source.kind}")
+        return missing.from_color(
+            source.colour, job.mask_color, picture=source.path, tolerance=job.mask_tolerance, dilate=job.mask_dilate
+        )
+    if job.mask is None:
+        return None
+    if str(job.mask) == ALPHA:
+        if not source.has_alpha:
+            raise ConfigError(f"{source.path}: --mask alpha needs a picture with transparency, and this one is {source.kind}")
+        return missing.from_alpha(
+            source.values[..., -1], source.full_range or 1, picture=source.path, dilate=job.mask_dilate
+        )
+    return missing.from_image(
+        *read_mask(job.mask),
+        source.values.shape[:2],
+        name=str(job.mask),
+        picture=source.path,
+        threshold=job.mask_threshold,
+        invert=job.invert_mask,
+        dilate=job.mask_dilate,
+    )
 
 
 def _configure(job, method, full_range):
@@ -594,9 +674,13 @@ def _write(plan, colour, incomplete, sd):
             files.make_folder(path.parent)
     hole = 0 if source.full_range else np.nan
     holed = np.where(plan.observed, incomplete, hole).astype(source.values.dtype)
-    media.write(source.with_colour(colour), job.output, replace=plan.replaces_picture)
+    holes = (~plan.observed).reshape(*plan.observed.shape[:2], -1).any(axis=2)
+    done = source.with_colour(colour, opaque=holes if plan.missing["source"] == "alpha" else None)
+    media.write(done, job.output, form=plan.format, quality=job.quality, replace=plan.replaces_picture)
     if job.incomplete is not None:
-        media.write(source.with_colour(holed), job.incomplete, replace=job.overwrite)
+        media.write(source.with_colour(holed), job.incomplete, quality=job.quality, replace=job.overwrite)
+        mask = Media(np.where(holes, 255, 0).astype(np.uint8), "L", source.path, "")
+        media.write(mask, job.outputs["mask"], replace=job.overwrite)
     units = f"of {source.full_range}" if source.full_range else "in data units"
     if job.uncertainty is not None:
         if Path(job.uncertainty).suffix.lower() == ".png":

@@ -29,6 +29,7 @@ PLACES = {
     "joblib": {"batch"},
     "tqdm": {"commands"},
     "tifffile": {"media"},
+    "imagecodecs": {"media"},
     "imageio": {"media"},
     "av": {"media"},
     "PIL": {"media", "missing"},  # missing draws letters and lines with it, but opens no file

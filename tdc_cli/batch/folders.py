@@ -13,7 +13,6 @@ from pathlib import Path
 
 from .. import media, pipeline
 from ..errors import ConfigError, InputError, MaskError, OutputError, TdcError
-from ..media.image import FORMATS as PICTURES
 
 # Job's field -> what is appended to the name of the picture, which thereby stays the only one of its name: a.png.json.
 APPENDED = {"report": ".json", "uncertainty": ".npy", "panel": ".png", "incomplete": ""}
@@ -90,7 +89,7 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
         Contradictory options; no pictures; outputs that exist, that share a name, or that would replace an input.
     """
     pipeline.check_options(template)
-    folders = template.outputs
+    folders = {key: path for key, path in template.outputs.items() if key != "mask"}  # which goes beside the incomplete picture
     _check_folders(folders, inputs)
     found = _Search(recursive, _passed_over(template, inputs, mask_suffix, folders.values()))
     for path in inputs:
@@ -223,7 +222,7 @@ class Companions:
 
     def of(self, place, picture):
         """Path of the file for the picture at `place`; MaskError or InputError if there is not exactly one."""
-        if self._given is None or not Path(self._given).is_dir():
+        if self._given is None or str(self._given) == pipeline.ALPHA or not Path(self._given).is_dir():
             return self._given
         folder = Path(self._given) / place.parent
         if folder not in self._listed:
@@ -232,7 +231,7 @@ class Companions:
         there = self._listed[folder].get(unicodedata.normalize("NFC", stem), [])
         error = MaskError if self._kind == "mask" else InputError
         if not there:
-            raise error(f"{picture}: no {self._kind} {folder / stem}.* ({', '.join(sorted(PICTURES))})")
+            raise error(f"{picture}: no {self._kind} {folder / stem}.* ({', '.join(media.extensions())})")
         if len(there) > 1:
             raise error(f"{picture}: several files could be its {self._kind}: {', '.join(map(str, there))}; leave one of them")
         return there[0]
@@ -243,7 +242,7 @@ def _stems(folder):
     found = {}
     if folder.is_dir():
         for path in sorted(folder.iterdir()):
-            if path.suffix.lower() in PICTURES and not path.name.startswith("."):
+            if path.suffix.lower() in media.EXTENSIONS and not path.name.startswith("."):
                 found.setdefault(unicodedata.normalize("NFC", path.stem), []).append(path)
     return found
 

@@ -18,7 +18,10 @@ def _file(name, help_text):
 
 @click.command()
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(), required=True, help="File to write, or a folder to write into.")
+@click.option(
+    "-o", "--output", type=click.Path(), required=True, help="File to write, or a folder to write into, or - for standard output."
+)
+@options.how_to_write
 @options.what_is_missing
 @click.option("--method", default=DEFAULT_METHOD, show_default=True, help="How to complete; see 'tdc methods'.",
               shell_complete=options.method_names)  # fmt: skip
@@ -50,14 +53,16 @@ def complete_image(
     progress,
     **chosen,
 ):
-    """Fill in the missing pixels of the picture INPUT: 8-bit PNG, JPEG or TIFF, grey or RGB, or a .npy array of floats.
+    """Fill in the missing pixels of the picture INPUT: PNG, JPEG, TIFF, WebP, BMP or a .npy array; - is standard input.
 
     Several pictures, or a folder of them, are completed into the folder OUTPUT, which mirrors the folder; what else is written goes to
     folders too.
 
-    What is missing is said by a mask, white = missing, by NaN in an array, or simulated with --missing-ratio. Known pixels
-    come back bit for bit unless a noise level is given.
+    What is missing is said by a mask, white = missing, by transparency, by a color, by NaN in floats, or simulated with
+    --missing-ratio. Known pixels come back bit for bit unless a noise level is given or the output is a JPEG.
     """
+    if as_json and output == "-":
+        raise click.UsageError("--json and -o - both want standard output; write the report with --report FILE", ctx)
     if missing_pattern and chosen["missing_ratio"] is None:
         raise click.UsageError("--missing-pattern needs a --missing-ratio", ctx)
     if chosen["overwrite"] and chosen["skip_existing"]:
@@ -81,6 +86,8 @@ def complete_image(
     )
     how = {"as_json": as_json, "dry_run": dry_run, "quiet": quiet, "verbose": verbose, "progress": progress}
     if len(inputs) > 1 or inputs[0].is_dir():
+        if output == "-" or Path("-") in inputs:
+            raise click.UsageError("- stands for one picture; several are read from files and written to a folder", ctx)
         return complete_many(job, inputs, recursive=recursive, mask_suffix=mask_suffix, jobs=jobs, fail_fast=fail_fast, **how)
     return _complete_one(_single(job, inputs[0], output.endswith(os.sep), mask_suffix), **how)
 
@@ -96,7 +103,7 @@ def _single(job, path, into_folder, mask_suffix):
     return replace(
         job,
         input=path,
-        output=job.output / path.name if into_folder else job.output,
+        output=_in_folder(job.output, path, job.format) if into_folder else job.output,
         mask=Companions(job.mask, mask_suffix, "mask").of(place, path),
         reference=Companions(job.reference, "", "reference").of(place, path),
         make_folders=into_folder and job.output.absolute().parent.is_dir(),
@@ -131,7 +138,14 @@ def _complete_one(job, *, as_json, dry_run, quiet, verbose, progress):
     if as_json:
         click.echo(done.to_json().encode(errors="backslashreplace"), nl=False)
     elif not quiet:
-        click.echo(done.summary())
+        click.echo(done.summary(), err=str(job.output) == "-")
+
+
+def _in_folder(folder, input, extension):
+    """Path in `folder` for the result of `input`: its name, with another extension where one is given."""
+    if str(input) == "-":
+        raise click.UsageError(f"-o {folder} is a folder, and standard input has no name; name a file in it", click.get_current_context())
+    return folder / (input.with_suffix(f".{extension}") if extension else input).name
 
 
 def _skipped(job, quiet):
@@ -162,7 +176,13 @@ def _describe(plan, as_json):
 
         click.echo(json.dumps(planned, indent=2, ensure_ascii=False))
         return
-    source = {"mask": f"by mask {job.mask}", "nan": "as NaN", "simulated": "simulated"}[plan.missing["source"]]
+    source = {
+        "mask": f"by mask {job.mask}",
+        "alpha": "as transparent",
+        "color": f"by color {job.mask_color}",
+        "nan": "as NaN",
+        "simulated": "simulated",
+    }[plan.missing["source"]]
     click.echo(
         f"{plan.media.path}: {plan.missing['count']} of {plan.observed.size} entries missing ({plan.missing['ratio']:.1%}) "
         f"{source}, to be completed by {plan.method.name}"

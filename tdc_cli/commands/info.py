@@ -2,7 +2,7 @@
 
 import click
 
-_LIBRARIES = ("numpy", "scipy", "numba", "scikit-image", "pillow", "tifffile", "matplotlib")
+_LIBRARIES = ("numpy", "scipy", "numba", "scikit-image", "pillow", "tifffile", "imagecodecs", "matplotlib")
 
 
 @click.command()

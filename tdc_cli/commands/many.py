@@ -36,7 +36,8 @@ def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, 
     from ..threads import available
 
     start = time.perf_counter()
-    batch = folders.plan(template, inputs, recursive=recursive, mask_suffix=mask_suffix)
+    extension = template.format and f".{template.format}"
+    batch = folders.plan(template, inputs, recursive=recursive, mask_suffix=mask_suffix, extension=extension)
     jobs, threads = share(jobs, len(batch.tasks), template.threads)
     if jobs * threads > available() and not quiet:
         click.echo(f"tdc: note: {jobs} jobs of {threads} threads share {available()} cores", err=True)

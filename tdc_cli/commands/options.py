@@ -8,8 +8,10 @@ import click
 
 from ..errors import ConfigError, TdcError
 
-# The names that `tdc_cli.missing.PATTERNS` and the methods know; written here too because importing those takes NumPy along.
+# The names that `tdc_cli.missing.PATTERNS`, `tdc_cli.media.EXTENSIONS` and the methods know; written here too because importing those
+# takes NumPy along.
 PATTERNS = ("entries", "pixels", "rows", "columns", "blocks", "text", "scratches")
+FORMATS = ("png", "jpg", "tif", "webp", "bmp", "npy")
 RESIDUALS = ("auto", "mixture", "none")
 
 
@@ -178,8 +180,9 @@ what_is_missing = stack(
     click.option(
         "--mask",
         type=_path,
-        metavar="PATH",
-        help="Picture that marks the missing pixels: white = missing; or a folder that has one for every picture.",
+        metavar="PATH|alpha",
+        help="Picture that marks the missing pixels: white = missing; or a folder that has one for every picture; or the word alpha: what "
+        "is transparent in INPUT is missing.",
     ),
     click.option("--mask-suffix", default="", metavar="TEXT", help="What follows a picture's name in that of its mask, such as _mask."),
     click.option("--invert-mask", is_flag=True, help="Black = missing instead."),
@@ -197,6 +200,15 @@ what_is_missing = stack(
         show_default=True,
         metavar="N",
         help="Grow the holes by N pixels in every direction.",
+    ),
+    click.option("--mask-color", metavar="'#ff00ff'", help="Pixels of this colour are missing."),
+    click.option(
+        "--mask-tolerance",
+        type=click.FloatRange(0, 255),
+        default=0,
+        show_default=True,
+        metavar="N",
+        help="How far, of 255, each channel may be from --mask-color.",
     ),
     click.option(
         "--missing-ratio",
@@ -219,6 +231,15 @@ what_is_missing = stack(
     click.option(
         "--reference", type=_path, metavar="PATH", help="The true picture, for metrics where a mask is real; or a folder of them."
     ),
+)
+
+how_to_write = stack(
+    click.option(
+        "--format",
+        type=click.Choice(FORMATS, case_sensitive=False),
+        help="Format of the output where its name has no extension: on standard output, in a folder.  [default: that of the input]",
+    ),
+    click.option("--quality", type=click.IntRange(1, 100), metavar="N", help="Of a JPEG output, 1 to 100.  [default: 95]"),
 )
 
 METHOD_OPTIONS = ("spatial", "residual", "rank", "components", "burn_in", "samples", "chains")

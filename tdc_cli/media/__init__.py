@@ -1,7 +1,7 @@
 """Files in and out: `read` and `write` find the right module by what the file is.
 
-A format is a module with ``FORMATS`` (extension to name of the format), ``read(path)``, ``write(media, path)`` and
-``check_writable(media, path)``. To add one: write the module, add it to `_MODULES`.
+`formats` says what each format can hold. A codec is a module with ``decode(content, path)``, which returns a `Media`, and ``encode(media,
+...)``, which returns bytes; `_decode` and `encode` choose among them.
 """
 
 from dataclasses import dataclass, field, replace
@@ -10,6 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import InputError, OutputError
+from .files import STANDARD, read_bytes, write_bytes
+from .formats import EXTENSIONS, FORMATS, check, extensions, named
+
+__all__ = ["EXTENSIONS", "FORMATS", "STANDARD", "Media", "check", "encode", "extensions", "named", "read", "read_any", "write"]
+
+JPEG_QUALITY = 95
+_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+_NPY = b"\x93NUMPY"
 
 
 @dataclass(frozen=True)
@@ -19,15 +27,20 @@ class Media:
     Attributes
     ----------
     values : (H, W) or (H, W, C) ndarray
-        As stored: uint8, or float for arrays. Alpha, if any, is the last channel.
+        As stored: uint8, uint16, float32 or float64. Alpha, if any, is the last channel.
     mode : str
-        ``L``, ``LA``, ``RGB``, ``RGBA``, or ``array`` for floats.
+        ``L``, ``LA``, ``RGB``, ``RGBA``, ``CMYK``, or ``array`` where the channels have no names.
     path : str
         Where it was read.
     sha256 : str
         Of the file's bytes.
     metadata : dict
-        What is kept beside the values: ``icc_profile`` and ``exif`` (bytes), ``dpi`` (two floats), ``transparency``.
+        What is kept beside the values: ``icc_profile``, ``exif`` and ``xmp`` (bytes), ``dpi`` (two floats), ``text`` (of a PNG, dict),
+        ``transparency`` (colour of a PNG, int or tuple), ``premultiplied`` (True, of a TIFF).
+    format : str
+        Name in `FORMATS` of the file that was read.
+    notes : tuple of str
+        What the user should know about how the file was read.
     """
 
     values: np.ndarray
@@ -35,6 +48,13 @@ class Media:
     path: str
     sha256: str
     metadata: dict = field(default_factory=dict)
+    format: str = "NPY"
+    notes: tuple = ()
+
+    @property
+    def has_alpha(self):
+        """Whether the last channel is alpha."""
+        return self.mode in ("LA", "RGBA")
 
     @property
     def colour(self):
@@ -48,12 +68,21 @@ class Media:
         """Largest value of the integer type, or None for floats."""
         return int(np.iinfo(self.values.dtype).max) if self.values.dtype.kind == "u" else None
 
-    def with_colour(self, colour):
+    @property
+    def kind(self):
+        """Mode and depth in words, such as "mode RGBA with 16 bits"."""
+        dtype = self.values.dtype
+        depth = f"with {8 * dtype.itemsize} bits" if dtype.kind == "u" else f"of {dtype}"
+        return f"{'an array' if self.mode == 'array' else f'mode {self.mode}'} {depth}"
+
+    def with_colour(self, colour, opaque=None):
         """The same file with other colours; alpha stays as it is.
 
         Parameters
         ----------
         colour : ndarray of the shape of `colour` and the dtype of `values`
+        opaque : (H, W) ndarray of bool, or None
+            Where alpha, if there is any, becomes opaque.
         """
         values = np.array(self.values)
         if self.mode == "LA":
@@ -62,32 +91,13 @@ class Media:
             values[..., :3] = colour
         else:
             values[...] = colour
+        if opaque is not None and self.has_alpha:
+            values[..., -1][opaque] = self.full_range or 1
         return replace(self, values=values)
 
 
-def _modules():
-    from . import array, image
-
-    return (image, array)
-
-
-def extensions():
-    """Every extension that can be read and written, such as ``.png``, sorted."""
-    return sorted(e for module in _modules() for e in module.FORMATS)
-
-
-def _module(path, error):
-    suffix = Path(path).suffix.lower()
-    for module in _modules():
-        if suffix in module.FORMATS:
-            return module
-    raise error(
-        f"{path}: {f'extension {suffix!r} is not known' if suffix else 'no extension'}; use one of {', '.join(extensions())}"
-    )
-
-
 def read(path):
-    """Read a file.
+    """Read a file, or standard input where `path` is ``-``.
 
     Parameters
     ----------
@@ -102,25 +112,75 @@ def read(path):
     InputError
         No such file, unknown or unsupported type, or damaged content.
     """
-    if not Path(path).exists():
-        raise InputError(f"{path}: no such file")
-    if Path(path).is_dir():
-        raise InputError(f"{path}: is a folder; give one file")
-    return _module(path, InputError).read(path)
+    if str(path) != STANDARD:
+        if not Path(path).exists():
+            raise InputError(f"{path}: no such file")
+        if Path(path).is_dir():
+            raise InputError(f"{path}: is a folder; give one file")
+        named(path)
+    made = read_any(path)
+    if str(made.values.dtype) not in FORMATS["NPY"].types:
+        raise InputError(
+            f"{path}: values of {made.values.dtype}; only uint8, uint16, float32 and float64 are taken: convert them to float32 or "
+            "float64, with NaN for what is missing"
+        )
+    return made
 
 
-def check_writable(media, path):
-    """Raise OutputError if `media` cannot be written to a file with the extension of `path` without loss of its mode."""
-    _module(path, OutputError).check_writable(media, path)
+def read_any(path):
+    """As `read`, but of any extension and with values of any type: masks may be of bool or of 32-bit integers."""
+    content, sha256 = read_bytes(path)
+    return replace(_decode(content, path), path=str(path), sha256=sha256)
 
 
-def write(media, path, *, replace=False):
-    """Write `media` in the format that the extension of `path` names; the file appears whole or not at all.
+def _decode(content, path):
+    """Media of the bytes of a file: by its content, which must be what its name says."""
+    from . import array, image, tiff
+
+    claimed = EXTENSIONS.get(Path(path).suffix.lower())
+    if content.startswith(_NPY) or (claimed and claimed.name == "NPY"):
+        made = array.decode(content, path)
+    elif content.startswith(_TIFF) and tiff.suits(content):
+        made = tiff.decode(content, path)
+    else:
+        made = image.decode(content, path)
+    if claimed and made.format != claimed.name:
+        raise InputError(f"{path}: named like a {claimed.name} file but its content is {made.format}; rename it or convert it")
+    return made
+
+
+def encode(media, form, quality=None):
+    """Bytes of `media` as a file of the format `form`.
+
+    Parameters
+    ----------
+    media : Media
+    form : Format
+    quality : int or None
+        Of JPEG, 1 to 100; None is `JPEG_QUALITY`.
+    """
+    from . import array, image, png16, tiff
+
+    if form.name == "NPY":
+        return array.encode(media)
+    if form.name == "TIFF":
+        return tiff.encode(media)
+    if form.name == "PNG" and media.values.dtype == np.uint16:
+        return png16.encode(media)
+    return image.encode(media, form.name, quality or JPEG_QUALITY)
+
+
+def write(media, path, *, form=None, quality=None, replace=False):
+    """Write `media`; the file appears whole or not at all. Where `path` is ``-``, the bytes go to standard output.
 
     Parameters
     ----------
     media : Media
     path : path-like
+    form : Format or None
+        None: the one that the extension of `path` names.
+    quality : int or None
+        Of JPEG, 1 to 100; None is `JPEG_QUALITY`.
     replace : bool
         Whether a file that exists is replaced.
 
@@ -129,6 +189,6 @@ def write(media, path, *, replace=False):
     OutputError
         The file exists, unknown extension, a mode that the format cannot hold, or a failure to write.
     """
-    module = _module(path, OutputError)
-    module.check_writable(media, path)
-    module.write(media, path, replace=replace)
+    form = form or named(path, OutputError)
+    check(form, media, path)
+    write_bytes(path, encode(media, form, quality), replace=replace)

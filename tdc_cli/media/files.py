@@ -5,6 +5,7 @@ import hashlib
 import os
 import secrets
 import stat
+import sys
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -19,13 +20,20 @@ _PART = ".tdc-{}.part"
 # Files of `together` that wait for their names; None outside of it.
 _waiting: ContextVar[list | None] = ContextVar("waiting", default=None)
 
+STANDARD = "-"  # in place of a path: standard input or output
+
 
 def read_bytes(path):
-    """Content of a file and its SHA-256 in hexadecimal; InputError if it cannot be read."""
+    """Content of a file, or of standard input, and its SHA-256 in hexadecimal; InputError if it cannot be read."""
     try:
-        if not Path(path).is_file():  # a pipe or a terminal may never end
-            raise InputError(f"{path}: not a regular file; write the data to a file first")
-        content = Path(path).read_bytes()
+        if str(path) == STANDARD:
+            if sys.stdin is None or sys.stdin.isatty():
+                raise InputError(f"{path}: standard input is no data; pipe a file in, as in 'tdc complete-image - ... < a.png'")
+            content = sys.stdin.buffer.read()
+        elif not Path(path).is_file():  # a pipe or a terminal may never end
+            raise InputError(f"{path}: not a regular file; give - as the input and pipe the data in, or write it to a file first")
+        else:
+            content = Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     return content, hashlib.sha256(content).hexdigest()
@@ -35,7 +43,8 @@ def write_bytes(path, content, *, replace=False):
     """Write `content` so that `path` holds all of it or what it held before.
 
     The temporary file is in the same folder, so that the renaming never crosses file systems. Something that is not a regular
-    file (a pipe, a device) is written directly. A symbolic link is followed. Within `together` the file appears later.
+    file (a pipe, a device) is written directly, as standard output is. A symbolic link is followed. Within `together` files and
+    standard output come later.
 
     Parameters
     ----------
@@ -51,6 +60,10 @@ def write_bytes(path, content, *, replace=False):
     OutputError
         Missing folder, no permission, full disk.
     """
+    if str(path) == STANDARD:
+        stream = _Standard(content)
+        stream.publish() if _waiting.get() is None else _waiting.get().append(stream)
+        return
     with _in_words(path):
         if Path(path).exists() and not Path(path).is_file():
             Path(path).write_bytes(content)
@@ -125,6 +138,8 @@ def _in_words(path):
     except FileExistsError as error:
         raise OutputExists(f"{path}: exists already; give --overwrite to replace it") from error
     except OSError as error:
+        if str(path) == STANDARD:  # has its own words and exit codes
+            raise
         raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from error
 
 
@@ -194,3 +209,23 @@ class _Part:
             self.name.unlink()
         with contextlib.suppress(OSError):  # what could not be written is told already
             self.file.close()
+
+
+class _Standard:
+    """What goes to standard output; it waits as a `_Part` does."""
+
+    path = STANDARD
+
+    def __init__(self, content):
+        self._content = content
+
+    def check(self):
+        """Nothing can be in its way."""
+
+    def publish(self):
+        """Write everything."""
+        sys.stdout.buffer.write(self._content)
+        sys.stdout.buffer.flush()
+
+    def close(self):
+        """Nothing is left over."""

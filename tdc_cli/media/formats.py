@@ -1,0 +1,115 @@
+"""What each file format can hold: the one table that reading, writing and the checks before any work go by."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import InputError, OutputError
+
+# Kinds of metadata -> words for them. A format that cannot hold one of these leaves it out, with a warning.
+METADATA = {"icc_profile": "colour profile", "dpi": "resolution", "exif": "EXIF", "xmp": "XMP", "text": "texts"}
+# Metadata without which the values mean something else: a format that cannot hold it is refused.
+_MEANING = {
+    "transparency": "a colour that stands for transparency",
+    "premultiplied": "colours that are multiplied by their alpha",
+}
+_LARGEST_IN_JPEG = 65_000  # bytes that fit into one segment of a JPEG file, which EXIF and XMP must
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format.
+
+    Attributes
+    ----------
+    name : str
+    extensions : tuple of str
+        Lower case, with the dot; the first is the usual one.
+    modes : tuple of str
+        Modes of `Media` that can be written without a change.
+    types : tuple of str
+        Names of the dtypes that can be written without a change.
+    keeps : frozenset of str
+        Keys of the metadata that are written.
+    lossless : bool
+        Whether values come back bit for bit.
+    largest : int or None
+        Pixels a side.
+    """
+
+    name: str
+    extensions: tuple
+    modes: tuple
+    types: tuple
+    keeps: frozenset
+    lossless: bool = True
+    largest: int | None = None
+
+    def refusal(self, media):
+        """Why `media` cannot be written without a change, in words that follow "cannot hold", or None."""
+        if media.mode not in self.modes or str(media.values.dtype) not in self.types:
+            return media.kind
+        for key, words in _MEANING.items():
+            if key in media.metadata and key not in self.keeps:
+                return f"{words}, which the input has"
+        if self.largest and max(media.values.shape[:2]) > self.largest:
+            return f"more than {self.largest} pixels a side"
+        return None
+
+    def kept(self, media):
+        """The metadata of `media` that this format can hold, a dict."""
+        return {key: value for key, value in media.metadata.items() if key in self.keeps and not self._too_long(key, value)}
+
+    def lost(self, media):
+        """Words for the metadata of `media` that this format cannot hold, a list."""
+        kept = self.kept(media)
+        return [words for key, words in METADATA.items() if key in media.metadata and key not in kept]
+
+    def _too_long(self, key, value):
+        return self.name == "JPEG" and key in ("exif", "xmp") and len(value) > _LARGEST_IN_JPEG
+
+
+_PICTURE = ("L", "LA", "RGB", "RGBA")
+_COMMON = frozenset({"icc_profile", "dpi", "exif", "xmp"})
+_ALL_TYPES = ("uint8", "uint16", "float32", "float64")
+
+FORMATS = {
+    f.name: f
+    for f in (
+        Format("PNG", (".png",), _PICTURE, ("uint8", "uint16"), _COMMON | {"text", "transparency"}),
+        Format("JPEG", (".jpg", ".jpeg"), ("L", "RGB", "CMYK"), ("uint8",), _COMMON, lossless=False, largest=65_500),
+        Format("TIFF", (".tif", ".tiff"), (*_PICTURE, "CMYK", "array"), _ALL_TYPES, _COMMON | {"premultiplied"}),
+        Format("WebP", (".webp",), ("RGB", "RGBA"), ("uint8",), _COMMON, largest=16_383),
+        Format("BMP", (".bmp",), ("L", "RGB"), ("uint8",), frozenset({"dpi"})),
+        Format("NPY", (".npy",), (*_PICTURE, "CMYK", "array"), _ALL_TYPES, frozenset()),
+    )
+}
+EXTENSIONS = {extension: f for f in FORMATS.values() for extension in f.extensions}
+
+
+def extensions():
+    """Every extension that can be read and written, such as ``.png``, sorted."""
+    return sorted(EXTENSIONS)
+
+
+def named(path, error=InputError):
+    """The `Format` that the extension of `path` names.
+
+    Parameters
+    ----------
+    path : path-like
+    error : type
+        Exception for an extension that is missing or not known.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in EXTENSIONS:
+        what = f"extension {suffix!r} is not known" if suffix else "no extension"
+        raise error(f"{path}: {what}; use one of {', '.join(extensions())}")
+    return EXTENSIONS[suffix]
+
+
+def check(form, media, path):
+    """Raise OutputError if the format `form` cannot hold `media`; the line names the formats that can."""
+    reason = form.refusal(media)
+    if reason:
+        others = [f.extensions[0] for f in FORMATS.values() if not f.refusal(media)]
+        raise OutputError(f"{path}: {form.name} cannot hold {reason}; write to {' or '.join(others)}")

@@ -1,0 +1,185 @@
+"""What a file holds beside its pixels: orientation, colour profile, resolution, EXIF, XMP and texts.
+
+TIFF files keep these in the directory that also says where the pixels lie, the others in blocks of their own. Both become the metadata
+of a `Media`, with the orientation already applied.
+"""
+
+import io
+import re
+import struct
+import zlib
+
+import numpy as np
+
+# What Pillow raises on damaged files, beside its own errors; nothing else can be told from them.
+DAMAGE = (OSError, EOFError, SyntaxError, ValueError, TypeError, LookupError, ArithmeticError, struct.error, zlib.error)
+DIRECTORIES = (0x8769, 0x8825)  # camera settings, place
+ORIENTATION = 274
+PROFILE, XMP = 34675, 700  # tags of TIFF
+
+_INTEROPERABILITY = 0xA005  # an offset into the old file, which means nothing in a new one
+_RESOLUTION = (282, 283, 296)  # in x, in y, unit
+# TIFF tags that say what the picture shows, not how it is stored: description, maker, model, software, date, artist, copyright.
+_DESCRIPTIVE = (270, 271, 272, 305, 306, 315, 33432, *DIRECTORIES)
+_XMP_KEY = "XML:com.adobe.xmp"
+# What is kept under names of its own, not among the texts of a PNG.
+_NO_TEXT = (_XMP_KEY, "Raw profile type exif", "Raw profile type icc", "Raw profile type xmp")
+
+
+def directory(content, offset):
+    """Directory of a TIFF file at `offset` as Pillow's Exif, which reads it whatever the pixels are."""
+    from PIL import Image
+
+    exif = Image.Exif()
+    exif.endian = "<" if content.startswith(b"I") else ">"
+    exif.bigtiff = 43 in content[2:4]
+    exif.load_from_fp(io.BytesIO(content), offset)
+    return exif
+
+
+def upright(values, orientation):
+    """Turn a picture as EXIF's orientation, 1 to 8, says.
+
+    Parameters
+    ----------
+    values : (H, W) or (H, W, C) ndarray
+    orientation : int
+        Other numbers leave the picture as it is.
+
+    Returns
+    -------
+    ndarray, contiguous; (W, H) or (W, H, C) where the orientation is 5 to 8
+    """
+    if orientation in (5, 6, 7, 8):
+        values = values.swapaxes(0, 1)
+    if orientation in (3, 4, 7, 8):
+        values = values[::-1]
+    if orientation in (2, 3, 6, 7):
+        values = values[:, ::-1]
+    return np.ascontiguousarray(values)
+
+
+def of_picture(picture):
+    """Metadata of a picture that Pillow has loaded and turned upright.
+
+    Returns
+    -------
+    dict
+        As in `Media`, without transparency.
+    """
+    exif = picture.getexif()
+    text = {key: value for key, value in getattr(picture, "text", {}).items() if key not in _NO_TEXT}
+    return _known(
+        icc_profile=picture.info.get("icc_profile"),
+        dpi=_dpi(picture.info.get("dpi")) or _resolution(exif),
+        exif=_packed(exif, only_descriptive=picture.format == "TIFF"),
+        xmp=_plain_xmp(picture.info.get("xmp")),
+        text=text,
+    )
+
+
+def of_directory(exif):
+    """Metadata of the directory of a TIFF file; see `directory`."""
+    return _known(
+        icc_profile=exif.get(PROFILE),
+        dpi=_resolution(exif),
+        exif=_packed(exif, only_descriptive=True),
+        xmp=_plain_xmp(exif.get(XMP)),
+    )
+
+
+def _known(**metadata):
+    return {key: value for key, value in metadata.items() if value}
+
+
+def _dpi(dpi):
+    """Resolution as two floats, or None if it is not noted or is nonsense that no format can hold."""
+    return tuple(float(d) for d in dpi) if dpi and all(0 < d < 65536 for d in dpi) else None
+
+
+def _resolution(exif):
+    """Resolution that EXIF or a directory of TIFF notes, in dots an inch, or None."""
+    try:
+        per_inch = {2: 1.0, 3: 2.54}.get(exif.get(_RESOLUTION[2], 2))
+        return per_inch and _dpi([float(exif[tag]) * per_inch for tag in _RESOLUTION[:2]])
+    except DAMAGE:
+        return None
+
+
+def _packed(exif, only_descriptive=False):
+    """EXIF as bytes, or None; cameras and programs write broken ones, which is no reason to fail."""
+    from PIL import Image
+
+    try:
+        if only_descriptive:
+            tags, exif = _descriptive(exif), Image.Exif()
+            for tag, value in tags.items():
+                exif[tag] = value
+        if ORIENTATION in exif:
+            del exif[ORIENTATION]
+        return exif.tobytes() if len(exif) else None
+    except DAMAGE:
+        return None
+
+
+def _plain_xmp(xmp):
+    """XMP as bytes without an orientation, which has been applied; or None."""
+    if isinstance(xmp, str):
+        xmp = xmp.encode()
+    return re.sub(rb'(tiff:Orientation(?:="|>))[2-8]', rb"\g<1>1", xmp) if isinstance(xmp, bytes) else None
+
+
+def _descriptive(exif):
+    """What `exif` says of the content, tag to value: a TIFF file's directory also says where and how the pixels lie.
+
+    Those of `DIRECTORIES` are dicts.
+    """
+    kept = {}
+    for tag in _DESCRIPTIVE:
+        if tag in DIRECTORIES and exif.get_ifd(tag):
+            kept[tag] = {key: value for key, value in exif.get_ifd(tag).items() if key != _INTEROPERABILITY}
+        elif tag not in DIRECTORIES and tag in exif:
+            kept[tag] = exif[tag]
+    return kept
+
+
+def descriptive_tags(metadata):
+    """Tags for the directory of a TIFF file, tag to value, from the EXIF of `metadata`; those of `DIRECTORIES` are dicts."""
+    from PIL import Image
+
+    exif = Image.Exif()
+    exif.load(metadata.get("exif", b""))
+    return _descriptive(exif)
+
+
+def with_resolution(exif, dpi):
+    """EXIF as bytes that notes the resolution too, for formats that have no other place for it.
+
+    Parameters
+    ----------
+    exif : bytes
+        May be empty.
+    dpi : two floats
+    """
+    from PIL import Image
+
+    noted = Image.Exif()
+    noted.load(exif)
+    for tag, value in zip(_RESOLUTION, (*dpi, 2)):
+        noted[tag] = value
+    return noted.tobytes()
+
+
+def png_texts(metadata):
+    """The texts and the XMP of `metadata` as Pillow writes them into a PNG."""
+    from PIL import PngImagePlugin
+
+    made = PngImagePlugin.PngInfo()
+    for key, value in metadata.get("text", {}).items():
+        if isinstance(value, PngImagePlugin.iTXt):
+            made.add_itxt(key, value, value.lang or "", value.tkey or "")
+        else:
+            made.add_text(key, value)
+    if "xmp" in metadata:
+        made.add_itxt(_XMP_KEY, metadata["xmp"].decode("utf-8", "replace"))
+    return made

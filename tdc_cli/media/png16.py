@@ -1,0 +1,66 @@
+"""PNG with 16 bits a channel, by libpng through imagecodecs: Pillow keeps the upper 8 bits of colours only.
+
+What stands beside the pixels is read and written by Pillow, in both depths the same.
+"""
+
+import numpy as np
+
+from . import Media
+
+_MODES = {0: "L", 2: "RGB", 4: "LA", 6: "RGBA"}  # by the colour type in the header
+_COLOUR_TYPE = 25  # where in the file
+_HEADER_END = 33  # 8 bytes of signature, then the header
+_PIXELS = (b"IHDR", b"IDAT", b"IEND")
+
+
+def mode(content):
+    """Mode of the bytes of a PNG file without palette."""
+    return _MODES[content[_COLOUR_TYPE]]
+
+
+def decode(content):
+    """Values of the bytes of a 16-bit PNG file.
+
+    Returns
+    -------
+    (H, W) or (H, W, C) ndarray of uint16
+        C as `mode` has it.
+
+    Raises
+    ------
+    ValueError
+        Damaged content.
+    """
+    import imagecodecs
+
+    try:
+        values = imagecodecs.png_decode(content)
+    except imagecodecs.PngError as error:
+        raise ValueError(str(error)) from error
+    channels = {"L": 1, "LA": 2, "RGB": 3, "RGBA": 4}[mode(content)]
+    # A colour that stands for transparency has been made alpha; it is kept as metadata.
+    if values.ndim == 3 and values.shape[2] > channels:
+        values = values[..., 0] if channels == 1 else values[..., :channels]
+    return np.ascontiguousarray(values)
+
+
+def encode(media):
+    """Bytes of 16-bit `media` as a PNG file with its metadata."""
+    import imagecodecs
+
+    from . import image
+
+    content = imagecodecs.png_encode(np.ascontiguousarray(media.values))
+    # A picture of one pixel that carries the same metadata: its further chunks go behind the header of the real one.
+    pixel = Media((media.values[:1, :1] >> 8).astype(np.uint8), media.mode, media.path, "", media.metadata)
+    return content[:_HEADER_END] + b"".join(_chunks(image.encode(pixel, "PNG", 0))) + content[_HEADER_END:]
+
+
+def _chunks(content):
+    """Chunks of a PNG file that are not its pixels, as bytes."""
+    start = 8
+    while start < len(content):
+        end = start + 12 + int.from_bytes(content[start : start + 4], "big")
+        if content[start + 4 : start + 8] not in _PIXELS:
+            yield content[start:end]
+        start = end

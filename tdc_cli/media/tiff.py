@@ -1,0 +1,132 @@
+"""TIFF by tifffile: reading of what has more than 8 bits a channel or unusual channels, writing of everything."""
+
+import io
+import logging
+import struct
+
+import numpy as np
+
+from ..errors import InputError
+from . import Media, metadata
+from .image import check_single, check_size
+
+_COLOURS = {0: ("L", 1), 1: ("L", 1), 2: ("RGB", 3), 5: ("CMYK", 4)}  # photometric interpretation -> mode and channels
+_WHITE_IS_ZERO, _CMYK = 0, 5
+_PREMULTIPLIED, _STRAIGHT = 1, 2  # kinds of alpha
+_STRIP_OFFSETS = 273
+_BYTE, _UNDEFINED = 1, 7  # types of tags
+_HEADER = 8  # bytes
+
+DAMAGE = (*metadata.DAMAGE, RuntimeError, MemoryError)  # the codecs' own errors are RuntimeErrors
+
+
+def _open(content):
+    """tifffile's file of `content`; what it has to remark goes nowhere, since it is either an error as well or no concern of the user."""
+    import tifffile
+
+    logging.getLogger("tifffile").setLevel(logging.CRITICAL)
+    return tifffile.TiffFile(io.BytesIO(content))
+
+
+def suits(content):
+    """Whether a TIFF file is for `decode` rather than for Pillow, which reads up to 8 bits and no further samples but straight alpha."""
+    try:
+        with _open(content) as file:
+            page = file.pages[0]
+            return np.max(page.bitspersample) > 8 or not {int(e) for e in page.extrasamples} <= {_STRAIGHT}
+    except DAMAGE:
+        return False
+
+
+def decode(content, path):
+    """Media of the bytes of a TIFF file, upright."""
+    try:
+        with _open(content) as file:
+            check_single(len(file.pages), path)
+            page = file.pages[0]
+            check_size(page.imagewidth, page.imagelength, path)
+            mode, alpha = _mode(page, path)
+            values = page.asarray()
+            if page.axes == "SYX":  # one plane after another
+                values = np.moveaxis(values, 0, -1)
+        values = values.astype(values.dtype.newbyteorder("="), copy=False)
+        if page.photometric == _WHITE_IS_ZERO and values.dtype.kind == "u":
+            values = np.iinfo(values.dtype).max - values
+        tags = metadata.directory(content, page.offset)
+        turn = tags.get(metadata.ORIENTATION, 1)
+        found = metadata.of_directory(tags)
+    except InputError:
+        raise
+    except DAMAGE as error:
+        raise InputError(f"{path}: damaged or cut short ({error}); get the file again") from error
+    if alpha == _PREMULTIPLIED:
+        found["premultiplied"] = True
+    return Media(metadata.upright(values, turn), mode, str(path), "", found, "TIFF")
+
+
+def _mode(page, path):
+    """Mode of a page and kind of its alpha, or None; InputError for what has no mode."""
+    extra = [int(e) for e in page.extrasamples]
+    if page.axes not in ("YX", "YXS", "SYX"):
+        raise InputError(f"{path}: a page of axes {page.axes}, not a picture; save it as a flat TIFF or a .npy array")
+    if page.photometric in (0, 1) and extra and extra not in ([_PREMULTIPLIED], [_STRAIGHT]):
+        return "array", None
+    if page.photometric not in _COLOURS:
+        raise InputError(f"{path}: colours of kind {page.photometric} are not supported; convert it to RGB")
+    mode, channels = _COLOURS[page.photometric]
+    if not extra and page.samplesperpixel == channels:
+        return mode, None
+    if extra in ([_PREMULTIPLIED], [_STRAIGHT]) and page.samplesperpixel == channels + 1 and mode != "CMYK":
+        return f"{mode}A", extra[0]
+    raise InputError(
+        f"{path}: {page.samplesperpixel} channels, {mode} and others of unknown meaning; flatten it, or save it as a .npy array"
+    )
+
+
+def encode(media):
+    """Bytes of `media` as a TIFF file, compressed without loss, with its metadata."""
+    import tifffile
+
+    values = np.ascontiguousarray(media.values)
+    channels = values.shape[2] if values.ndim == 3 else 1
+    options = {"photometric": "minisblack", "planarconfig": "contig" if channels > 1 else None}
+    if media.mode in ("RGB", "RGBA") or (media.mode == "array" and channels == 3):
+        options["photometric"] = "rgb"
+    elif media.mode == "CMYK":
+        options["photometric"] = "separated"
+    if media.has_alpha:
+        options["extrasamples"] = ["assocalpha" if "premultiplied" in media.metadata else "unassalpha"]
+    elif media.mode == "array" and channels not in (1, 3):
+        options["extrasamples"] = ["unspecified"] * (channels - 1)
+    if "dpi" in media.metadata:
+        options |= {"resolution": media.metadata["dpi"], "resolutionunit": "INCH"}
+    buffer = io.BytesIO()
+    tifffile.imwrite(
+        buffer, values, compression="zlib", byteorder="<", metadata=None, software=False,
+        iccprofile=media.metadata.get("icc_profile"), **options,
+    )  # fmt: skip
+    tags = metadata.descriptive_tags(media.metadata)
+    if "xmp" in media.metadata:
+        tags[metadata.XMP] = media.metadata["xmp"]
+    return _with_tags(buffer.getvalue(), tags) if tags else buffer.getvalue()
+
+
+def _with_tags(content, tags):
+    """A TIFF file with further tags; tifffile cannot write directories of camera settings and place, Pillow can.
+
+    The new directory stands in front of everything else, old directory included, which nothing points to any more.
+    """
+    from PIL import TiffImagePlugin
+
+    made = TiffImagePlugin.ImageFileDirectory_v2(content[:_HEADER])
+    file = io.BytesIO(content)
+    file.seek(made.next)
+    made.load(file)
+    kept = dict(made)  # also makes `made` read its values, which it puts off
+    for tag, kind in ((metadata.PROFILE, _UNDEFINED), (metadata.XMP, _BYTE)):
+        made.tagtype[tag] = kind
+    for tag, value in tags.items():
+        made[tag] = value
+    # `tobytes` adds its own end to the offsets.
+    made[_STRIP_OFFSETS] = tuple(int(offset) - _HEADER for offset in np.atleast_1d(kept[_STRIP_OFFSETS]))
+    return content[:4] + struct.pack("<L", _HEADER) + made.tobytes(_HEADER) + content[_HEADER:]
