@@ -4,7 +4,7 @@ VENV := .venv
 DEMO := demo-output
 WORKERS ?= 2
 
-.PHONY: demo test check clean
+.PHONY: demo test check formats clean
 
 # The stamp is as new as the last successful install, so that a changed pyproject.toml installs again.
 $(VENV)/installed: pyproject.toml
@@ -24,6 +24,10 @@ test: $(VENV)/installed
 check: $(VENV)/installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
+
+# Measures the table of docs/formats.md anew.
+formats: $(VENV)/installed
+	$(VENV)/bin/python tests/test_round_trip.py
 
 clean:
 	rm -rf $(VENV) $(DEMO) build *.egg-info

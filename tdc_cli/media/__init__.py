@@ -4,6 +4,7 @@
 ...)``, which returns bytes; `_decode` and `encode` choose among them.
 """
 
+import logging
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -137,6 +138,8 @@ def _decode(content, path):
     """Media of the bytes of a file: by its content, which must be what its name says."""
     from . import array, image, tiff
 
+    for codec in ("tifffile", "imagecodecs"):  # what they remark is either an error as well or no concern of the user
+        logging.getLogger(codec).setLevel(logging.CRITICAL)
     claimed = EXTENSIONS.get(Path(path).suffix.lower())
     if content.startswith(_NPY) or (claimed and claimed.name == "NPY"):
         made = array.decode(content, path)

@@ -1,7 +1,6 @@
 """TIFF by tifffile: reading of what has more than 8 bits a channel or unusual channels, writing of everything."""
 
 import io
-import logging
 import struct
 
 import numpy as np
@@ -20,18 +19,12 @@ _HEADER = 8  # bytes
 DAMAGE = (*metadata.DAMAGE, RuntimeError, MemoryError)  # the codecs' own errors are RuntimeErrors
 
 
-def _open(content):
-    """tifffile's file of `content`; what it has to remark goes nowhere, since it is either an error as well or no concern of the user."""
-    import tifffile
-
-    logging.getLogger("tifffile").setLevel(logging.CRITICAL)
-    return tifffile.TiffFile(io.BytesIO(content))
-
-
 def suits(content):
     """Whether a TIFF file is for `decode` rather than for Pillow, which reads up to 8 bits and no further samples but straight alpha."""
+    import tifffile
+
     try:
-        with _open(content) as file:
+        with tifffile.TiffFile(io.BytesIO(content)) as file:
             page = file.pages[0]
             return np.max(page.bitspersample) > 8 or not {int(e) for e in page.extrasamples} <= {_STRAIGHT}
     except DAMAGE:
@@ -40,8 +33,10 @@ def suits(content):
 
 def decode(content, path):
     """Media of the bytes of a TIFF file, upright."""
+    import tifffile
+
     try:
-        with _open(content) as file:
+        with tifffile.TiffFile(io.BytesIO(content)) as file:
             check_single(len(file.pages), path)
             page = file.pages[0]
             check_size(page.imagewidth, page.imagelength, path)
