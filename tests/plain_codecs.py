@@ -19,10 +19,10 @@ def png(values, more=()):
     content = b"".join(b"\0" + row.tobytes() for row in rows)
     header = struct.pack(">IIBBBBB", width, height, 8 * values.dtype.itemsize, COLOUR_TYPES[channels], 0, 0, 0)
     chunks = ((b"IHDR", header), *more, (b"IDAT", zlib.compress(content)), (b"IEND", b""))
-    return SIGNATURE + b"".join(_chunk(*pair) for pair in chunks)
+    return SIGNATURE + b"".join(chunk(*pair) for pair in chunks)
 
 
-def _chunk(kind, content):
+def chunk(kind, content):
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
