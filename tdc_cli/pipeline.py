@@ -27,6 +27,9 @@ from .report import Report
 # nor the noise on the holes.
 HOLES, NOISE, DRAWS = 1, 2, 3
 
+# Values beyond this size are refused: sums over all entries of a picture would not be finite. `float64` ends at 1.8e308.
+LARGEST_VALUE = 1e290
+
 # Arrays of a completion that `_uncertainty` chooses from.
 SPREADS = ("sd", "predictive_sd", "interval_sd", "latent_interval_sd")
 ALPHA = "alpha"  # in place of a mask's name
@@ -498,6 +501,7 @@ def _truth(job, source):
                 "they must be alike"
             )
         truth = reference.colour
+        _check_size(truth, f"reference {job.reference}", "scale input and reference down")
     elif job.mask is None and (job.missing_ratio is not None or job.add_noise):
         truth = source.colour
     else:
@@ -515,9 +519,19 @@ def _size(picture):
 def _values(job, source):
     """Colours as the method gets them: float64, 0..1 for integers, with the noise that was asked for."""
     values = source.colour / source.full_range if source.full_range else source.colour.astype(float)
+    _check_size(values, source.path, "scale the input down")
     if job.add_noise:
-        values = values + job.add_noise * stream(job.seed, NOISE).standard_normal(values.shape)
+        with np.errstate(over="ignore"):
+            values = values + job.add_noise * stream(job.seed, NOISE).standard_normal(values.shape)
+        _check_size(values, f"{source.path} with noise of {job.add_noise:g}", "give a smaller --add-noise")
     return values
+
+
+def _check_size(values, name, advice):
+    """Refuse finite values that no longer can be added up."""
+    largest = np.nanmax(np.abs(values), initial=0.0)
+    if largest > LARGEST_VALUE:
+        raise InputError(f"{name}: values up to {largest:.3g} are too large to compute with, the limit is {LARGEST_VALUE:g}; {advice}")
 
 
 def execute(plan, monitor=methods.silent):

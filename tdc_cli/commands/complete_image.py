@@ -13,13 +13,13 @@ DEFAULT_METHOD = "patches"
 
 
 def _file(name, help_text):
-    return click.option(name, type=click.Path(path_type=Path), metavar="PATH", help=help_text)
+    return click.option(name, type=options.File(), metavar="PATH", help=help_text)
 
 
 @click.command()
-@click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=options.File())
 @click.option(
-    "-o", "--output", type=click.Path(), required=True, help="File to write, or a folder to write into, or - for standard output."
+    "-o", "--output", type=options.File(str), required=True, help="File to write, or a folder to write into, or - for standard output."
 )
 @options.how_to_write
 @options.what_is_missing

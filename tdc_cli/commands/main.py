@@ -2,14 +2,14 @@
 
 import contextlib
 import importlib
-import os
 import sys
+import warnings
 
 import click
 
 from .. import __version__
 from ..errors import TdcError
-from . import options
+from . import options, streams
 
 # Name of the subcommand -> module in this package and its command. To add one: write the module, add a line.
 COMMANDS = {
@@ -71,7 +71,9 @@ class Group(click.Group):
         args = list(sys.argv[1:] if args is None else args)
         if not standalone_mode:
             return super().main(args, prog_name, standalone_mode=False, obj={"command": args}, **extra)
-        sys.exit(self._run(args, prog_name, extra))
+        with streams.guarded(), _no_python_warnings():
+            code = self._run(args, prog_name, extra)
+        sys.exit(code)
 
     def _run(self, args, prog_name, extra):
         try:
@@ -86,14 +88,23 @@ class Group(click.Group):
         except (click.Abort, KeyboardInterrupt, _Interrupted):
             return _complain("interrupted", 130)
         except _ClosedPipe:
-            # Whatever is still in the buffer has no reader; without this the interpreter complains when it exits.
-            with contextlib.suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            streams.abandon(sys.stdout)
             return 141
+        except MemoryError:
+            return _complain("not enough memory; try a smaller picture", 1)
         except Exception as error:
             if {"-v", "--verbose"} & set(args):
                 raise
             return _complain(f"unexpected {type(error).__name__}: {error}; run again with -v for the traceback", 1)
+
+
+@contextlib.contextmanager
+def _no_python_warnings():
+    """Within the block, what libraries tell programmers does not reach the user, unless ``python -W`` asks for it."""
+    with warnings.catch_warnings():
+        if not sys.warnoptions:
+            warnings.simplefilter("ignore")
+        yield
 
 
 def _complain(error, code):

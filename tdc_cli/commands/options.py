@@ -1,6 +1,8 @@
 """Options that several subcommands share, each with the check of its value, and how commands tell failures apart."""
 
 import contextlib
+import math
+import os
 import tomllib
 from pathlib import Path
 
@@ -50,6 +52,28 @@ def method_names(ctx, param, incomplete):
     from .. import methods
 
     return [CompletionItem(m.name, help=m.summary) for m in methods.REGISTRY.values() if m.name.startswith(incomplete)]
+
+
+class File(click.Path):
+    """A path; an empty one, which would stand for the current folder, is an error."""
+
+    def __init__(self, path_type=Path):
+        super().__init__(path_type=path_type)
+
+    def convert(self, value, param, ctx):
+        if not os.fspath(value):
+            self.fail("the name is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class FiniteRange(click.FloatRange):
+    """A float within bounds; NaN, which no bound keeps out, and infinity are errors."""
+
+    def convert(self, value, param, ctx):
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a finite number", param, ctx)
+        return number
 
 
 class Number(click.ParamType):
@@ -113,11 +137,17 @@ def config(commands):
 
 
 def _tables(path, commands):
-    """Content of a configuration file with keys as click names them; ConfigError for what no command knows."""
+    """Content of a configuration file with keys as click names them; ConfigError for what is no TOML and what no command knows."""
     try:
-        tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        return _known(path, tomllib.loads(Path(path).read_text(encoding="utf-8")), commands)
+    except (ValueError, OSError) as error:  # of the syntax, of the encoding, of integers with thousands of digits
         raise ConfigError(f"{path}: not a readable TOML file ({error})") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: not a readable TOML file (nested too deeply)") from error
+
+
+def _known(path, tables, commands):
+    """`tables` of the file `path` with keys as click names them; ConfigError for what no command knows."""
     made = {}
     for name, table in tables.items():
         if name not in commands or not isinstance(table, dict):
@@ -172,8 +202,8 @@ def stack(*decorators):
     return decorate
 
 
-_path = click.Path(path_type=Path)
-_share = click.FloatRange(0, 1, max_open=True)
+_path = File()
+_share = FiniteRange(0, 1, max_open=True)
 _positive = click.IntRange(1)
 
 what_is_missing = stack(
@@ -188,7 +218,7 @@ what_is_missing = stack(
     click.option("--invert-mask", is_flag=True, help="Black = missing instead."),
     click.option(
         "--mask-threshold",
-        type=click.FloatRange(0, 255, min_open=True),
+        type=FiniteRange(0, 255, min_open=True),
         default=128,
         show_default=True,
         help="A mask pixel of at least this level, of 255, is missing.",
@@ -223,7 +253,7 @@ what_is_missing = stack(
     ),
     click.option(
         "--add-noise",
-        type=click.FloatRange(0),
+        type=FiniteRange(0),
         default=0.0,
         metavar="SD",
         help="Add Gaussian noise first; a fraction of the full range (0.1 = 25.5 of 255), data units for floats.",
@@ -272,7 +302,7 @@ how_to_complete = stack(
         metavar="KEY=VALUE",
         help="Any other parameter of the method (see 'tdc methods NAME'); may be repeated.",
     ),
-    click.option("--threads", type=_positive, help="Threads to use for each picture.  [default: the cores, shared out among --jobs]"),
+    click.option("--threads", type=click.IntRange(1, 10_000), help="Threads to use for each picture.  [default: the cores, shared out among --jobs]"),
 )
 
 how_to_run = stack(

@@ -253,8 +253,9 @@ def choose_residual(data, config, rng, monitor):
         chains = 2 if small and residual == "mixture" else 1
         plan = fit.Schedule(burn_in, PILOT_SAMPLES, chains, config.sampler)
         result = sample(part, scale, replace(short, residual=residual), rng, plan, monitor, f"pilot {residual}")
-        predicted = scale.centre + scale.spread * result.moments.mean.reshape(-1)[data.flat[held]]
-        errors[residual] = float(np.sqrt(np.mean((predicted - data.values[held]) ** 2)))
+        # Squared in standardised units, where no size of the data overflows.
+        error = result.moments.mean.reshape(-1)[data.flat[held]] - (data.values[held] - scale.centre) / scale.spread
+        errors[residual] = float(scale.spread * np.sqrt(np.mean(error**2)))
     return replace(config, residual=min(errors, key=errors.get)), errors
 
 
@@ -307,8 +308,10 @@ def mean_mixture(draws, scale):
     most = max(len(weights) for _, weights, _, _ in draws)
     weights, means, precisions = (np.mean([draw[i] for draw in draws if len(draw[1]) == most], axis=0) for i in (1, 2, 3))
     order = np.argsort(-weights)
+    with np.errstate(over="ignore"):  # of data below 1e-150 or so, precisions are not finite; the report says so
+        precisions = precisions / scale.spread / scale.spread
     return {"weights": weights[order].tolist(), "means": (scale.centre + scale.spread * means[order]).tolist(),
-            "precisions": (precisions[order] / scale.spread**2).tolist()}
+            "precisions": precisions[order].tolist()}
 
 
 def warm_up(order, config):

@@ -1,0 +1,66 @@
+"""The standard streams, which may be closed, full, or left by their reader."""
+
+import contextlib
+import os
+import sys
+
+
+def abandon(stream):
+    """Lead what is still to come on `stream` nowhere, so that the interpreter does not fail when it flushes it at its exit."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+class Unfailing:
+    """A text stream that takes messages and never fails: where they cannot be written they are dropped.
+
+    A warning that nobody can read is no reason to lose the result of the work.
+
+    Parameters
+    ----------
+    stream : text stream
+    """
+
+    def __init__(self, stream):
+        self._stream = stream
+
+    def write(self, text):
+        """As the stream's own `write`."""
+        try:
+            return self._stream.write(text)
+        except OSError:
+            abandon(self._stream)
+            return len(text)
+
+    def flush(self):
+        """As the stream's own `flush`."""
+        try:
+            self._stream.flush()
+        except OSError:
+            abandon(self._stream)
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+
+@contextlib.contextmanager
+def guarded():
+    """Within the block, writing to standard error never fails, and no file that is opened takes the number of a standard stream.
+
+    With a standard stream closed, the next file would get its number, and what a library prints would go into that file.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - it lives as long as the program
+    before = sys.stderr
+    sys.stderr = Unfailing(before)
+    try:
+        yield
+    finally:
+        sys.stderr = before

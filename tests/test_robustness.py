@@ -1,0 +1,165 @@
+"""What a program meets in the wild: full disks, streams that are closed or full, folders that cannot be written, values of any size."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import pixels, report_of, smooth
+from PIL import Image
+
+SCRIPT = str(Path(sys.executable).with_name("tdc"))
+COMPLETE = ["complete-image", "a.png", "-o", "b.png", "--method", "biharmonic"]
+
+
+def through_shell(redirections, *words, **more):
+    """Run the installed program by a shell, with its streams led elsewhere; both that are left are captured."""
+    return subprocess.run(
+        ["bash", "-c", f'"$@" {redirections}', "bash", SCRIPT, *words], capture_output=True, text=True, timeout=120, **more
+    )
+
+
+def one_line(text):
+    """Whether `text` is one message of the program and no unexpected one."""
+    return text.startswith("tdc: ") and text.count("\n") == 1 and "unexpected" not in text
+
+
+# -- streams ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", ["2>/dev/full", "2>&-", "2> >(exec true)"])
+def test_a_message_that_cannot_be_written_costs_nothing(folder, where):
+    Image.new("L", (24, 20)).save("empty.png")  # a mask that is noted on standard error
+    done = through_shell(where, *COMPLETE, "--mask", "empty.png", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["outputs"] == {"image": "b.png"}
+    assert np.array_equal(pixels("a.png"), pixels("b.png"))
+
+
+@pytest.mark.parametrize("where", ["2>/dev/full", "2>&-"])
+def test_an_error_that_cannot_be_written_keeps_its_exit_code(folder, where):
+    done = through_shell(where, *COMPLETE, "--mask", "none.png")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
+
+
+def inside(where, code, *words):
+    """Run the program after `code` has changed something in its process, with its streams led elsewhere."""
+    code = f"import os, sys\nfrom tdc_cli.commands.main import main\n{code}\nmain(sys.argv[1:])"
+    return subprocess.run(
+        ["bash", "-c", f'"$@" {where}', "bash", sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120
+    )
+
+
+@pytest.mark.parametrize("where", ["", "<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_no_file_takes_the_place_of_a_closed_stream(folder, where):
+    """What a library of C prints while a result is written must not go into the result."""
+    printing = "sync = os.fsync\nos.fsync = lambda file: (os.write(1, b'out'), os.write(2, b'err'), sync(file))"
+    done = inside(where, printing, *COMPLETE, "--missing-ratio", "0.2", "--report", "r.json", "-q")
+    assert done.returncode == 0
+    assert ("err" in done.stderr) == ("2>&-" not in where) and ("out" in done.stdout) == (">&-" not in where.replace("2>&-", ""))
+    assert pixels("b.png").shape == (20, 24, 3)
+    assert b"err" not in Path("b.png").read_bytes() and b"out" not in Path("b.png").read_bytes()
+    assert json.loads(Path("r.json").read_text())["warnings"] == []
+
+
+def test_progress_goes_nowhere_but_to_standard_error(folder):
+    """``print`` writes to standard output where standard error is None, as it is when closed."""
+    often = "import tdc_cli.commands.progress as progress\nprogress.LINE_SECONDS = 0.0"
+    done = inside("2>&-", often, *COMPLETE, "--missing-ratio", "0.2", "--json", "--progress")
+    assert done.returncode == 0 and json.loads(done.stdout)["outputs"] == {"image": "b.png"}
+
+
+@pytest.mark.parametrize("words", [["info"], ["methods"], ["report-schema"], ["--help"], ["complete-image", "--help"], ["--version"]])
+def test_output_to_a_full_disk_is_a_failure(folder, words):
+    done = through_shell(">/dev/full", *words)
+    assert (done.returncode, done.stderr) == (1, "tdc: standard output: No space left on device\n")
+
+
+# -- disks and signals --------------------------------------------------------------------------------------------------------
+
+
+def test_a_disk_that_is_full_leaves_no_half_file(folder):
+    """As a limit on the size of files, which the system enforces while the file is written."""
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (100, 100, 3), dtype=np.uint8)).save("a.png")
+    done = subprocess.run(
+        [SCRIPT, *COMPLETE, "--missing-ratio", "0.01"], capture_output=True, text=True, timeout=120,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000)),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "tdc: b.png: cannot be written (File too large)\n")
+    assert sorted(os.listdir()) == ["a.png", "m.png"]
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.2, 1.0])
+def test_ctrl_c_ends_with_130_and_one_line(folder, wait):
+    Image.fromarray(smooth(300, 300)).save("a.png")
+    words = [SCRIPT, *COMPLETE, "--missing-ratio", "0.5", "-v", "--no-progress"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr.readline() == "tdc: biharmonic: Config()\n"  # the work begins
+        time.sleep(wait)
+        running.send_signal(signal.SIGINT)
+        assert (running.stderr.read(), running.wait(60)) == ("tdc: interrupted\n", 130)
+    assert sorted(os.listdir()) == ["a.png", "m.png"]
+
+
+# -- values -------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options, line",
+    [
+        (["--mask-threshold", "nan"], "Invalid value for '--mask-threshold': nan is not a finite number"),
+        (["--missing-ratio", "nan"], "Invalid value for '--missing-ratio': nan is not a finite number"),
+        (["--add-noise", "inf"], "Invalid value for '--add-noise': inf is not a finite number"),
+        (["--report", ""], "Invalid value for '--report': the name is empty"),
+        (["--mask", ""], "Invalid value for '--mask': the name is empty"),
+        (["--threads", "9" * 30], f"Invalid value for '--threads': {'9' * 30} is not in the range 1<=x<=10000"),
+    ],
+)
+def test_values_that_mean_nothing_are_refused(complete, options, line):
+    result = complete(*options)
+    assert (result.exit_code, result.stderr) == (2, f"tdc: {line}; see 'tdc complete-image --help'\n")
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("[complete-image]\nx = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
+        ("[complete-image]\nseed = " + "9" * 5000, "5000 digits"),
+        ("[complete-image]\nseed = 0x" + "9" * 5000, "integer string conversion"),
+    ],
+    ids=["nesting", "digits", "hexadecimal"],
+)
+def test_configuration_files_that_overflow_are_refused(tdc, text, words):
+    Path("tdc.toml").write_text(text)
+    result = tdc("--config", "tdc.toml", "methods")
+    assert result.exit_code == 2 and one_line(result.stderr) and words in result.stderr
+
+
+@pytest.mark.parametrize("method", ["biharmonic", "field", "datc"])
+@pytest.mark.parametrize("size", [1e-300, 1e160, 1e289])
+def test_no_size_of_the_data_makes_a_library_warn(folder, method, size):
+    np.save("x.npy", smooth(9, 11, None) / 255 * size)
+    words = ["complete-image", "x.npy", "-o", "y.npy", "--method", method, "--missing-ratio", "0.3", "--json"]
+    words += ["--burn-in", "5", "--samples", "5"] if method == "datc" else []
+    done = subprocess.run([sys.executable, "-W", "error", "-m", "tdc_cli", *words], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and "Warning" not in done.stderr, done.stderr
+    assert np.isfinite(np.load("y.npy")).all() and json.loads(done.stdout)["metrics"]["all"]["psnr"] > 10
+
+
+def test_values_that_cannot_be_added_up_are_refused(tdc):
+    np.save("x.npy", smooth(9, 11, None) / 255 * 1e308)
+    np.save("y.npy", smooth(9, 11, None) / 255)
+    words = ["-o", "z.npy", "--method", "field", "--missing-ratio", "0.3"]
+    for more in (["x.npy"], ["y.npy", "--add-noise", "1e308"], ["y.npy", "--reference", "x.npy"]):
+        result = tdc("complete-image", *more, *words)
+        assert result.exit_code == 2 and one_line(result.stderr)
+        assert "too large to compute with, the limit is 1e+290; " in result.stderr
+
+
+def test_noise_that_drowns_the_picture_is_noise_nevertheless(complete):
+    assert report_of(complete("--missing-ratio", "0.2", "--add-noise", "1e280", "--json"))["metrics"]["all"]["psnr"] < 10
