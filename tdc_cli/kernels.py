@@ -5,6 +5,7 @@ import contextlib
 import llvmlite.binding
 import numba
 from numba import njit, types
+from numba.core.dispatcher import Dispatcher
 from numba.extending import get_cython_function_address
 from threadpoolctl import threadpool_limits
 
@@ -20,6 +21,13 @@ def _cache_works():
 
 # Without such a folder (a read-only package and home) every run compiles anew, which is slow but right.
 CACHE = _cache_works()
+NOT_KEPT = "compiled code cannot be kept, so every run compiles anew: set NUMBA_CACHE_DIR to a folder that can be written"
+
+
+def cache_folders(*modules):
+    """Folders, as numba has chosen them, that keep the compiled kernels of `modules`; none where none can be written."""
+    found = {kernel.stats.cache_path for m in modules for kernel in vars(m).values() if isinstance(kernel, Dispatcher)}
+    return sorted(folder for folder in found if folder)
 
 
 def foreign(name, module, arity):

@@ -619,8 +619,12 @@ def _complete(plan, monitor):
         zero = np.zeros(plan.values.shape) if plan.method.uncertainty else None
         return methods.Completion(mean=plan.values, interval_sd=zero, parameters=asdict(plan.config)), 0.0, 0.0
     start = time.perf_counter()
+    notes = ()
     if hasattr(plan.module, "warm_up"):
+        from .kernels import CACHE, NOT_KEPT
+
         plan.module.warm_up(plan.values.ndim, plan.config)
+        notes = () if CACHE else (NOT_KEPT,)
     warm = time.perf_counter()
     # NaN under the mask: a method that reads what it must not see is found out at once.
     completion = plan.module.complete(
@@ -636,7 +640,7 @@ def _complete(plan, monitor):
         raise NumericalError(
             f"{plan.media.path}: method {plan.method.name} gave {bad} values that are not finite; try another method"
         )
-    return completion, warm - start, done - warm
+    return replace(completion, warnings=(*completion.warnings, *notes)), warm - start, done - warm
 
 
 def _stored(plan, values, known):

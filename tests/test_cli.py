@@ -541,7 +541,39 @@ def test_methods_are_listed(tdc):
 def test_info_names_versions_and_formats(tdc):
     facts = json.loads(tdc("info", "--json").stdout)
     assert facts["tdc"] == __version__ and facts["threads"] >= 1 and ".png" in facts["formats"]
-    assert f"numpy: {np.__version__}" in tdc("info").stdout
+    text = tdc("info").stdout
+    assert f"numpy: {np.__version__}" in text and "None" not in text
+
+
+def test_info_knows_the_cache_and_what_is_not_installed(tdc, monkeypatch):
+    from importlib import metadata
+
+    plain = metadata.version
+
+    def without_av(package):
+        if package == "av":
+            raise metadata.PackageNotFoundError(package)
+        return plain(package)
+
+    monkeypatch.setattr(metadata, "version", without_av)
+    facts = json.loads(tdc("info", "--json", env={"NUMBA_OPT": "3"}).stdout)
+    assert facts["av"] is None and facts["environment"]["NUMBA_OPT"] == "3" and facts["cores"] >= 1
+    assert all(os.access(cache, os.W_OK) for cache in facts["cache"])
+    assert facts["codecs"]["webp"] and facts["linear_algebra"]
+    assert "\nav: none\n" in tdc("info").stdout
+
+
+def test_what_the_picture_decides_is_shown_as_such(tdc):
+    text = tdc("methods", "patches").stdout
+    assert "  size=by the picture\n      Side of a patch; by the picture: 6, or 8" in text and "None" not in text
+    facts = json.loads(tdc("methods", "patches", "--json").stdout)
+    assert facts["parameters"]["size"] is None and facts["meanings"]["size"].startswith("Side of a patch")
+
+
+@pytest.mark.parametrize("name", list(methods.REGISTRY))
+def test_every_parameter_has_a_meaning(name):
+    method = methods.get(name)
+    assert set(method.meanings()) == set(method.defaults()) and all(method.meanings().values())
 
 
 def test_the_default_method_exists(tdc):

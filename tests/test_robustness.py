@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,9 @@ import numpy as np
 import pytest
 from conftest import pixels, report_of, smooth
 from PIL import Image
+
+import tdc_cli
+from tdc_cli.methods import biharmonic
 
 SCRIPT = str(Path(sys.executable).with_name("tdc"))
 COMPLETE = ["complete-image", "a.png", "-o", "b.png", "--method", "biharmonic"]
@@ -104,6 +108,56 @@ def test_ctrl_c_ends_with_130_and_one_line(folder, wait):
         running.send_signal(signal.SIGINT)
         assert (running.stderr.read(), running.wait(60)) == ("tdc: interrupted\n", 130)
     assert sorted(os.listdir()) == ["a.png", "m.png"]
+
+
+# -- folders that cannot be written -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def read_only(folder):
+    """Run Python where neither the package nor the home nor a cache folder can be written; ``read_only(*words)``."""
+    package = folder / "site" / "tdc_cli"
+    shutil.copytree(Path(tdc_cli.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    home = folder / "home"
+    home.mkdir()
+    closed = [home, package.parent, package, *(path for path in package.rglob("*") if path.is_dir())]
+    for path in closed:
+        path.chmod(0o555)
+    # Permission bits do not bind the superuser, unless it gives its capabilities away.
+    drop = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    if drop and subprocess.run([*drop, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("run by the superuser, and setpriv, which takes its rights away, is not there or not allowed")
+    kept = {key: value for key, value in os.environ.items() if key not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "MPLCONFIGDIR")}
+    environment = kept | {"HOME": str(home), "PYTHONPATH": str(package.parent)}
+    yield lambda *words: subprocess.run(
+        [*drop, sys.executable, *words], capture_output=True, text=True, timeout=300, env=environment
+    )
+    for path in closed:
+        path.chmod(0o755)
+
+
+def test_a_read_only_package_and_home_are_no_hindrance(read_only):
+    done = read_only("-m", "tdc_cli", *COMPLETE, "--missing-ratio", "0.2", "--panel", "p.png", "-q")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert pixels("b.png").shape == (20, 24, 3) and Image.open("p.png").width > 100
+    facts = read_only("-m", "tdc_cli", "info", "--json")
+    assert (facts.returncode, facts.stderr, json.loads(facts.stdout)["cache"]) == (0, "", None)
+    assert sorted(os.listdir("home")) == []
+
+
+def test_kernels_are_compiled_where_they_cannot_be_kept(read_only):
+    """A small kernel of its own: all kernels of a method would take half a minute."""
+    done = read_only("-c", "from tdc_cli.kernels import CACHE, njit\nprint(CACHE, njit(cache=CACHE)(lambda x: x + 1)(1))")
+    assert (done.stdout, done.stderr) == ("False 2\n", "")
+
+
+def test_that_compiled_code_is_not_kept_is_noted_once(complete, monkeypatch):
+    from tdc_cli import kernels
+
+    monkeypatch.setattr(kernels, "CACHE", False)
+    monkeypatch.setattr(biharmonic, "warm_up", lambda order, config: None, raising=False)
+    result = complete("--missing-ratio", "0.2")
+    assert result.exit_code == 0 and result.stderr.count("set NUMBA_CACHE_DIR to a folder that can be written") == 1
 
 
 # -- values -------------------------------------------------------------------------------------------------------------------

@@ -2,44 +2,82 @@
 
 import click
 
-_LIBRARIES = ("numpy", "scipy", "numba", "scikit-image", "pillow", "tifffile", "imagecodecs", "matplotlib")
+_LIBRARIES = ("numpy", "scipy", "numba", "scikit-image", "pillow", "tifffile", "imagecodecs", "matplotlib", "click", "arviz-stats",
+              "joblib", "threadpoolctl")  # fmt: skip
+# Packages that add something where they are installed, by the names under which they come.
+_OPTIONAL = {
+    "av": ("av",),
+    "opencv": ("opencv-python-headless", "opencv-python", "opencv-contrib-python-headless", "opencv-contrib-python"),
+    "pywavelets": ("pywavelets",),
+}
+# Variables that change what a run does begin so.
+_PREFIXES = ("TDC_", "NUMBA_", "OMP_", "OPENBLAS_", "MKL_", "BLIS_")
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def info(as_json):
-    """Print versions, threads, the cache of compiled code, and the file formats."""
+    """Print what a report of a fault needs: versions, threads, the cache of compiled code, formats and codecs."""
     import json
+    import os
     import platform
-    from importlib import metadata
 
     from .. import __version__, media, threads
+    from ..media import codecs
 
     facts = {
         "tdc": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
+        "cores": os.cpu_count(),
         "threads": threads.available(),
         "cache": _cache(),
         "formats": media.extensions(),
-        **{name: metadata.version(name) for name in _LIBRARIES},
+        "codecs": codecs.versions(),
+        "linear_algebra": _linear_algebra(),
+        "environment": {key: value for key, value in sorted(os.environ.items()) if key.startswith(_PREFIXES)},
+        **{name: _version(name) for name in _LIBRARIES},
+        **{name: _version(*packages) for name, packages in _OPTIONAL.items()},
     }
     if as_json:
         click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
         return
     for key, value in facts.items():
-        click.echo(f"{key}: {' '.join(value) if isinstance(value, list) else value}")
+        click.echo(f"{key}: {_in_words(value)}")
 
 
 def _cache():
-    """Where compiled kernels are kept, as numba decides it, in words."""
-    import os
-    from pathlib import Path
+    """Folders in which compiled kernels are kept; none where there is none that can be written."""
+    from ..kernels import cache_folders
+    from ..model import kernels as of_the_model
+    from ..patches import kernels as of_patches
+    from ..patches import kernels_lanes as of_lanes
 
-    from .. import __file__ as package
+    return cache_folders(of_the_model, of_patches, of_lanes) or None
 
-    folder = os.environ.get("NUMBA_CACHE_DIR")
-    if folder:
-        return folder
-    beside = Path(package).parent / "model"
-    return f"{beside / '__pycache__'}" if os.access(beside, os.W_OK) else "in the user's cache folder, as numba chooses"
+
+def _linear_algebra():
+    """Every BLAS and every pool of threads that is loaded."""
+    from threadpoolctl import threadpool_info
+
+    return sorted({f"{pool['internal_api']} {pool['version']}, {pool['num_threads']} threads" for pool in threadpool_info()})
+
+
+def _version(*packages):
+    """Version of the first of `packages` that is installed, or None."""
+    from importlib import metadata
+
+    for package in packages:
+        try:
+            return metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+def _in_words(value):
+    if value is None:
+        return "none"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_in_words(item)}" for key, item in value.items()) or "none"
+    return (", " if any(" " in item for item in value) else " ").join(value) if isinstance(value, list) else value

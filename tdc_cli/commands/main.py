@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import logging
 import sys
 import warnings
 
@@ -101,6 +102,7 @@ class Group(click.Group):
 @contextlib.contextmanager
 def _no_python_warnings():
     """Within the block, what libraries tell programmers does not reach the user, unless ``python -W`` asks for it."""
+    logging.lastResort = logging.NullHandler()  # matplotlib and tifffile log warnings, which without a handler go to standard error
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")

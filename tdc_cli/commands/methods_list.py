@@ -4,6 +4,9 @@ import click
 
 from . import options
 
+BY_THE_PICTURE = "by the picture"  # what a default of None means
+WIDTH, INDENT = 100, " " * 6  # of the text that says what a parameter means
+
 
 @click.command()
 @click.argument("name", required=False, shell_complete=options.method_names)
@@ -22,7 +25,7 @@ def methods_list(name, as_json):
             click.echo(f"{method.name:{width}}  {method.summary}{' (with uncertainty)' if method.uncertainty else ''}")
         return
     method = methods.get(name)
-    defaults = method.defaults()
+    defaults, meanings = method.defaults(), method.meanings()
     if as_json:
         _print(
             {
@@ -31,12 +34,16 @@ def methods_list(name, as_json):
                 "uncertainty": method.uncertainty,
                 "orders": list(method.orders),
                 "parameters": defaults,
+                "meanings": meanings,
             }
         )
         return
     click.echo(f"{method.name}: {method.summary}")
     for key, value in defaults.items():
-        click.echo(f"  {key}={value}")
+        click.echo(f"  {key}={BY_THE_PICTURE if value is None else value}")
+        if key in meanings:
+            meaning = meanings[key].replace("None: ", f"{BY_THE_PICTURE}: ")
+            click.echo(click.wrap_text(meaning, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT))
 
 
 def _print(values):

@@ -8,7 +8,9 @@ The registry holds names only, so that listing methods imports none of them, nor
 from __future__ import annotations
 
 import importlib
+import inspect
 import math
+import re
 import typing
 from dataclasses import MISSING, dataclass, field, fields
 
@@ -169,6 +171,17 @@ class Method:
         """Parameters with their defaults, the preset applied."""
         made = {f.name: f.default if f.default is not MISSING else f.default_factory() for f in fields(self.load().Config)}
         return made | self.preset
+
+
+    def meanings(self):
+        """Parameters with what they mean, as the docstring of the config says it; a parameter it does not name has no entry."""
+        text = inspect.getdoc(self.load().Config) or ""
+        _, _, section = text.partition("Attributes\n----------\n")
+        made = {}
+        # A line that is not indented names parameters and their type; the indented lines below it belong to them.
+        for names, _, words in re.findall(r"^(\w[\w, ]*) : (.*)\n((?: +.*\n?)*)", section, re.M):
+            made |= dict.fromkeys(names.split(", "), " ".join(words.split()))
+        return made
 
 
 def _convert(text, kind, key):

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from ..errors import ConfigError, NumericalError
-from ..kernels import CACHE, kernel_threads
+from ..kernels import kernel_threads
 from ..model import diagnostics, fit
 from ..model.coherence import Coherence
 from ..model.posterior import Scale
@@ -61,14 +61,17 @@ class Config:
     spatial : bool
         Coherence along the `ordered_modes`.
     ordered_modes : tuple of int
+        Modes with an order in space or time, from 0; of a picture rows and columns.
     burn_in, samples : int or None
         Sweeps to forget the start and sweeps that count, in every chain; None: 200 and 100 up to 100,000 entries, 50 and 40 above.
     chains : int
+        Independent chains, each from a start of its own.
     sampler : {"collapsed", "literal"}
+        `literal` is Algorithm 1 of the paper; `collapsed` draws from the same posterior in fewer sweeps.
     noise_std : float or "auto"
         Standard deviation of the noise in data units; 0: the data are clean; `auto`: learnt.
     tau0 : float or None
-        Noise precision in data units, in place of `noise_std`.
+        Noise precision in data units, in place of `noise_std`; None: as that says.
     resolution : float or None
         Quantisation step of the data: no noise below it is believed in.
     mu0, beta0, a0, b0 : float
@@ -270,8 +273,6 @@ def summary(result, scale, config, pilots):
                         "more --burn-in and --samples may help")
     if result.restarted:
         warnings.append(f"{result.restarted} of {config.chains} chains ended burn-in in a poorer mode and went on from the best one")
-    if not CACHE:
-        warnings.append("compiled code cannot be kept, so every run compiles anew: set NUMBA_CACHE_DIR to a folder that can be written")
     noise_variance = moments.mean_noise_variance()
     variance = moments.variance()
     ranks = result.traces["rank"].ravel().astype(int)
