@@ -4,35 +4,22 @@ Figures are made without pyplot, so that nothing is kept between calls and no di
 """
 
 import io
-import math
 
 import numpy as np
 
-
-def _display(picture, full_range):
-    """`picture` as floats in 0..1 of shape (H, W) or (H, W, 3); channels that are not RGB are averaged."""
-    picture = np.asarray(picture, dtype=float)
-    if picture.ndim == 3 and picture.shape[2] != 3:
-        picture = picture.mean(axis=2)
-    if full_range:
-        return np.clip(picture / full_range, 0, 1)
-    finite = picture[np.isfinite(picture)]
-    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
-    return np.nan_to_num((picture - low) / ((high - low) or 1.0), nan=0.0)
+from .display import COLOUR_SCALE, limits, over_channels, to_bytes, top
 
 
-def _flat(values):
-    """(H, W) mean over channels."""
-    return values if values.ndim == 2 else values.mean(axis=2)
-
-
-def _heat(figure, axes, values, title, label):
-    """Draw (H, W) `values` with a colour bar that says its units."""
-    top = float(values.max())
-    shown = axes.imshow(values, cmap="viridis", vmin=0, vmax=top or 1.0, interpolation="nearest")
-    figure.colorbar(shown, ax=axes, fraction=0.046, pad=0.03, label=label)
+def _heat(axes, values, title, end):
+    """Draw (H, W) `values` on the colour scale from 0 to `end`; returns what a colour bar is made from."""
     axes.set_title(title)
     axes.set_axis_off()
+    return axes.imshow(values, cmap=COLOUR_SCALE, vmin=0, vmax=end, interpolation="nearest")
+
+
+def _colour_bar(figure, shown, axes, label, beyond):
+    """Colour bar beside `axes`, with an arrow where values lie beyond its end."""
+    figure.colorbar(shown, ax=axes, fraction=0.046, pad=0.03, label=label, extend="max" if beyond else "neither")
 
 
 def _png(figure):
@@ -66,12 +53,17 @@ def draw_uncertainty(sd, units):
     """
     height, width = sd.shape[:2]
     figure = _figure(6.4, min(12.0, max(3.0, 5.2 * height / width)))
-    _heat(figure, figure.add_subplot(), _flat(sd), "uncertainty", f"standard deviation ({units})")
+    axes = figure.add_subplot()
+    values = over_channels(sd)
+    end, beyond = top(values)
+    _colour_bar(figure, _heat(axes, values, "uncertainty", end), axes, f"standard deviation ({units})", beyond)
     return _png(figure)
 
 
 def draw_panel(incomplete, completed, sd, truth, full_range, units):
-    """PNG with the pictures side by side: incomplete, completed, and where known uncertainty, truth and error.
+    """PNG with the pictures incomplete and completed, beside or below them where known uncertainty, and truth and error.
+
+    Uncertainty and error have the same units and one colour scale: where the standard deviation is right, the errors look like it.
 
     Parameters
     ----------
@@ -81,7 +73,7 @@ def draw_panel(incomplete, completed, sd, truth, full_range, units):
     full_range : int or None
         255 for 8 bits; None scales floats from their smallest to their largest value.
     units : str
-        For the labels of the colour bars.
+        For the label of the colour bar.
 
     Returns
     -------
@@ -90,20 +82,25 @@ def draw_panel(incomplete, completed, sd, truth, full_range, units):
     pictures = [("incomplete", incomplete), ("completed", completed)] + ([("truth", truth)] if truth is not None else [])
     heats = []
     if sd is not None:
-        heats.append(("uncertainty", _flat(sd), f"standard deviation ({units})"))
+        heats.append(("uncertainty", over_channels(sd)))
     if truth is not None:
-        error = np.abs(np.asarray(completed, dtype=float) - truth)
-        heats.append(("error", _flat(error), f"absolute error ({units})"))
-    shown = len(pictures) + len(heats)
-    columns = 2 if shown == 4 else min(3, shown)
-    rows = math.ceil(shown / columns)
+        heats.append(("error", over_channels(np.abs(np.asarray(completed, dtype=float) - truth))))
     height, width = completed.shape[:2]
+    rows, columns = (1, len(pictures) + len(heats)) if truth is None else (2, len(pictures))
     figure = _figure(4.0 * columns, rows * min(10.0, max(2.0, 3.6 * height / width)))
-    places = [figure.add_subplot(rows, columns, i + 1) for i in range(shown)]
-    for axes, (title, picture) in zip(places, pictures):
-        axes.imshow(_display(picture, full_range), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+    # Half a picture is a column: a row of fewer pictures stands in the middle.
+    grid = figure.add_gridspec(rows, 2 * columns)
+    low, high = limits(full_range, *(picture for _, picture in pictures))
+    for i, (title, picture) in enumerate(pictures):
+        axes = figure.add_subplot(grid[0, 2 * i : 2 * i + 2])
+        axes.imshow(to_bytes(picture, low, high), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
         axes.set_title(title)
         axes.set_axis_off()
-    for axes, (title, values, label) in zip(places[len(pictures) :], heats):
-        _heat(figure, axes, values, title, label)
+    if heats:
+        end, beyond = top(*(values for _, values in heats))
+        first = 2 * len(pictures) if rows == 1 else columns - len(heats)
+        places = [figure.add_subplot(grid[rows - 1, first + 2 * i : first + 2 * i + 2]) for i in range(len(heats))]
+        shown = [_heat(axes, values, title, end) for axes, (title, values) in zip(places, heats)]
+        names = {"uncertainty": "standard deviation", "error": "absolute error"}
+        _colour_bar(figure, shown[-1], places, f"{', '.join(names[title] for title, _ in heats)} ({units})", beyond)
     return _png(figure)

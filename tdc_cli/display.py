@@ -1,0 +1,83 @@
+"""How values become something to look at: the range shown, grey or colours, and one colour scale for what is a size.
+
+Arrays in, arrays out; files and figures are made elsewhere.
+"""
+
+import numpy as np
+
+# Perceptually uniform, also in grey, and readable by people who see fewer colours.
+COLOUR_SCALE = "viridis"
+# The scale ends where this share of what is not 0 has been reached: a single wild pixel must not turn the rest dark.
+SHOWN_SHARE = 0.995
+
+
+def limits(full_range, *pictures):
+    """Values shown as black and as white, the same for all `pictures` so that they can be compared.
+
+    Parameters
+    ----------
+    full_range : int or None
+        Largest value of the integer type; None for floats, shown from their smallest to their largest finite value.
+    *pictures : ndarray
+
+    Returns
+    -------
+    low, high : float
+        ``low < high``.
+    """
+    if full_range:
+        return 0.0, float(full_range)
+    finite = [picture[np.isfinite(picture)] for picture in pictures]
+    low = min((float(f.min()) for f in finite if f.size), default=0.0)
+    high = max((float(f.max()) for f in finite if f.size), default=low)
+    return low, high if high > low else low + 1.0
+
+
+def to_bytes(picture, low, high):
+    """`picture` as uint8 of shape (H, W) or (H, W, 3); channels that are not RGB are averaged, values that are not finite are 0.
+
+    Parameters
+    ----------
+    picture : (H, W) or (H, W, C) ndarray
+    low, high : float
+        See `limits`.
+    """
+    if picture.ndim == 3 and picture.shape[2] != 3:
+        picture = picture.mean(axis=2)
+    if picture.dtype == np.uint8 and (low, high) == (0, 255):
+        return picture
+    with np.errstate(invalid="ignore", over="ignore"):
+        # Halves first: the width of a range of doubles may be larger than any double.
+        share = (picture / 2 - low / 2) / (high / 2 - low / 2)
+    return np.rint(255 * np.clip(np.nan_to_num(share, nan=0.0), 0, 1)).astype(np.uint8)
+
+
+def over_channels(values):
+    """(H, W) mean over channels, in double precision."""
+    return np.asarray(values if values.ndim == 2 else values.mean(axis=2, dtype=float), dtype=float)
+
+
+def top(*sizes):
+    """Upper end of a colour scale from 0 that all `sizes` share, and whether some values lie above it.
+
+    Parameters
+    ----------
+    *sizes : ndarray
+        Not negative.
+
+    Returns
+    -------
+    top : float
+        Above 0.
+    beyond : bool
+    """
+    ends = [float(np.quantile(size[size > 0], SHOWN_SHARE)) for size in sizes if (size > 0).any()]
+    end = max(ends, default=1.0)
+    return end, any(bool((size > end).any()) for size in sizes)
+
+
+def colours():
+    """(256, 3) uint8 RGB of the colour scale, from 0 to its top."""
+    from matplotlib import colormaps
+
+    return np.rint(255 * colormaps[COLOUR_SCALE](np.arange(256))[:, :3]).astype(np.uint8)
