@@ -13,8 +13,9 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # A part of the package may import parts of a lower level, and its own.
 LEVELS = (
     {"errors"},
-    {"tensor", "kernels"},
+    {"tensor", "kernels", "display"},
     {"missing", "metrics", "synth", "report", "media", "panel", "threads"},
+    {"page"},
     {"model", "patches"},
     {"methods"},
     {"pipeline", "experiment"},
@@ -32,8 +33,10 @@ PLACES = {
     "imagecodecs": {"media"},
     "imageio": {"media"},
     "av": {"media"},
-    "PIL": {"media", "missing"},  # missing draws letters and lines with it, but opens no file
-    "matplotlib": {"panel"},
+    "PIL": {"media", "missing", "page"},  # missing draws letters and lines with it, page encodes; both open no file
+    "matplotlib": {"panel", "display"},
+    "jinja2": {"page"},
+    "markupsafe": {"page"},
 }
 # Modules that may import NumPy only inside functions, because `tdc --help` imports them.
 QUICK = {"commands", "report", "errors", "__init__", "__main__"}
