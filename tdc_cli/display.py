@@ -7,8 +7,8 @@ import numpy as np
 
 # Perceptually uniform, also in grey, and readable by people who see fewer colours.
 COLOUR_SCALE = "viridis"
-# The scale ends where this share of what is not 0 has been reached: a single wild pixel must not turn the rest dark.
-SHOWN_SHARE = 0.995
+# The scale ends where this share of what is not 0 has been reached: a few wild pixels must not turn the rest dark.
+SHOWN_SHARE = 0.98
 
 
 def limits(full_range, *pictures):

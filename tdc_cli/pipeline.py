@@ -73,7 +73,7 @@ class Job:
         Not negative.
     threads : int or None
         None = all cores.
-    report, uncertainty, panel, incomplete : path-like or None
+    report, html, uncertainty, panel, incomplete : path-like or None
         Further files to write; beside the last one also a picture of the mask.
     format : str or None
         Extension, without its dot, that says the format of the output; None: that of its name, of the input for standard output.
@@ -107,6 +107,7 @@ class Job:
     seed: int = 0
     threads: int | None = None
     report: os.PathLike | str | None = None
+    html: os.PathLike | str | None = None
     uncertainty: os.PathLike | str | None = None
     panel: os.PathLike | str | None = None
     incomplete: os.PathLike | str | None = None
@@ -127,6 +128,7 @@ class Job:
             "uncertainty": self.uncertainty,
             "panel": self.panel,
             "report": self.report,
+            "html": self.html,
         }
         return {key: Path(path) for key, path in named.items() if path is not None}
 
@@ -358,6 +360,8 @@ def _check_outputs(job):
         raise OutputError(f"{job.uncertainty}: uncertainty is written to {', '.join(UNCERTAINTY_FORMATS)}")
     if job.panel is not None and Path(job.panel).suffix.lower() != ".png":
         raise OutputError(f"{job.panel}: a panel is written to .png")
+    if job.html is not None and Path(job.html).suffix.lower() not in (".html", ".htm"):
+        raise OutputError(f"{job.html}: a page is written to .html")
 
 
 def _same_file(one, other):
@@ -610,7 +614,27 @@ def _execute(plan, monitor):
     )
     if job.report is not None:
         write_bytes(job.report, report.to_json().encode(errors="backslashreplace"), replace=job.overwrite)
+    if job.html is not None:
+        text = _page(plan, report, colour, incomplete, sd, completion.traces)
+        write_bytes(job.html, text.encode(errors="backslashreplace"), replace=job.overwrite)
     return report
+
+
+def _page(plan, report, colour, incomplete, sd, traces):
+    """Page of the run."""
+    from . import page
+
+    shown = page.Pictures(
+        _holed(plan, incomplete),
+        colour,
+        plan.observed,
+        given=plan.media.colour if plan.job.mask is not None else None,
+        sd=sd,
+        truth=plan.truth,
+        full_range=plan.media.full_range,
+        icc_profile=plan.media.metadata.get("icc_profile"),
+    )
+    return page.run(report, shown, traces)
 
 
 def _complete(plan, monitor):
@@ -684,14 +708,22 @@ def _describe_uncertainty(plan, completion, sd):
             "held_out": completion.held_out}
 
 
+def _holed(plan, incomplete):
+    """The input with its holes as 0, as NaN in floats."""
+    hole = 0 if plan.media.full_range else np.nan
+    return np.where(plan.observed, incomplete, hole).astype(plan.media.values.dtype)
+
+
 def _write(plan, colour, incomplete, sd):
-    """Every output but the report, the picture first: of files that are written together, the first one appears last."""
+    """Every output but the report and the page, which need what is only known at the end.
+
+    The picture comes first: of files that are written together, the first one appears last.
+    """
     job, source = plan.job, plan.media
     if job.make_folders:
         for path in job.outputs.values():
             files.make_folder(path.parent)
-    hole = 0 if source.full_range else np.nan
-    holed = np.where(plan.observed, incomplete, hole).astype(source.values.dtype)
+    holed = _holed(plan, incomplete)
     holes = (~plan.observed).reshape(*plan.observed.shape[:2], -1).any(axis=2)
     done = source.with_colour(colour, opaque=holes if plan.missing["source"] == "alpha" else None)
     media.write(done, job.output, form=plan.format, quality=job.quality, replace=plan.replaces_picture)

@@ -26,7 +26,8 @@ def _file(name, help_text):
 @click.option("--method", default=DEFAULT_METHOD, show_default=True, help="How to complete; see 'tdc methods'.",
               shell_complete=options.method_names)  # fmt: skip
 @options.how_to_complete
-@_file("--report", "Write the report, a JSON file. For a folder, this and the next three name folders.")
+@_file("--report", "Write the report, a JSON file. For a folder, this and the next four name folders.")
+@_file("--html", "Write a page to judge the result by, a file for the browser that needs no other.")
 @_file("--uncertainty", "Write the standard deviation of every entry in the output's units: .npy or .tif, or .png as a picture.")
 @_file("--panel", "Write a PNG of the incomplete, completed, uncertain and true pictures side by side.")
 @_file("--save-incomplete", "Write the picture with its holes as 0.")

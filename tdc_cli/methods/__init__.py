@@ -51,7 +51,8 @@ class Completion:
         ``{"count": int, "coverage90": float or None}``: observed entries that were hidden to calibrate the standard deviations, and the
         share of them inside their 90 % interval, each half judged by the scale fitted to the other.
     traces : dict
-        Name to list of lists (chain by draw).
+        Name to list of lists (chain by draw): ``rank``, ``noise_std``, ``log_likelihood``, and ``probe_1`` and so on for a few missing
+        entries, in the units of the input.
     low_rank : ndarray or None
         Estimate of the low-rank part alone, with the constant offset of the data left out.
     warnings : tuple of str

@@ -294,10 +294,17 @@ def summary(result, scale, config, pilots):
         noise_std=float(spread * np.sqrt(noise_variance)),
         diagnostics={"r_hat": r_hat, "ess": ess, "chains": config.chains, "burn_in": config.burn_in, "draws": config.samples},
         parameters=parameters,
-        traces={key: trace.tolist() for key, trace in result.traces.items()},
+        traces={key: in_data_units(key, trace, scale).tolist() for key, trace in result.traces.items()},
         low_rank=spread * moments.low_rank,
         warnings=tuple(warnings),
     )
+
+
+def in_data_units(name, trace, scale):
+    """A trace of standardised chains in data units; rank and log likelihood have none."""
+    if name == "noise_std":
+        return scale.spread * trace
+    return scale.centre + scale.spread * trace if name.startswith("probe_") else trace
 
 
 def mean_mixture(draws, scale):

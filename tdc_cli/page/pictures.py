@@ -1,0 +1,107 @@
+"""Arrays as PNG and JPEG inside a page, scaled down to a bound."""
+
+import base64
+import io
+import math
+
+import numpy as np
+from PIL import Image
+
+from ..display import colours, limits, to_bytes
+
+# What a page shows of a picture at most, so that it stays one that a phone can open: full HD, and sides that every browser can draw.
+MOST_PIXELS = 1920 * 1080
+LONGEST_SIDE = 8192
+# Small pictures are shown enlarged by a whole number, up to this width and height.
+ROOM = (1016, 800)
+THUMBNAIL = 112
+THUMBNAIL_QUALITY = 80
+
+
+def reduction(height, width):
+    """Smallest whole number by which both sides are divided so that the picture keeps to `MOST_PIXELS` and `LONGEST_SIDE`."""
+    factor = max(1, math.isqrt(height * width // MOST_PIXELS), -(-max(height, width) // LONGEST_SIDE))
+    while -(-height // factor) * -(-width // factor) > MOST_PIXELS:
+        factor += 1
+    return factor
+
+
+def enlargement(height, width):
+    """Whole number by which a picture of this size is shown enlarged, 1 for large ones."""
+    return max(1, min(ROOM[0] // width, ROOM[1] // height))
+
+
+def reduced(values, factor):
+    """Means over squares of `factor` times `factor` pixels, smaller ones at the far edges.
+
+    Parameters
+    ----------
+    values : (H, W) or (H, W, 3) ndarray of uint8, or (H, W) ndarray of float
+    factor : int
+
+    Returns
+    -------
+    ndarray of uint8 or float32
+    """
+    if values.dtype != np.uint8:
+        values = values.astype(np.float32)
+    return np.asarray(Image.fromarray(np.ascontiguousarray(values)).reduce(factor)) if factor > 1 else values
+
+
+def photograph(picture, low, high, factor, icc_profile=None):
+    """Data URI of a PNG of `picture`, (H, W) or (H, W, C); see `display.to_bytes` for `low` and `high`."""
+    shown = reduced(to_bytes(picture, low, high), factor)
+    # A colour profile belongs to the channels of the file; those that were averaged have none.
+    kept = {"icc_profile": icc_profile} if icc_profile and shown.shape[2:] == picture.shape[2:] else {}
+    return _png(Image.fromarray(np.ascontiguousarray(shown)), **kept)
+
+
+def heat(values, end, factor):
+    """Data URI of a PNG of (H, W) `values` on the colour scale from 0 to `end`."""
+    levels = np.rint(255 * np.clip(reduced(values / end, factor), 0, 1)).astype(np.uint8)
+    picture = Image.fromarray(levels)
+    picture.putpalette(colours().tobytes())
+    return _png(picture)
+
+
+def scale():
+    """Data URI of a PNG, 256 x 1 pixels, of the colour scale."""
+    return _png(Image.fromarray(colours()[None]))
+
+
+def holes(missing, factor):
+    """Data URI of a PNG, white and as opaque as the share of channels that are missing, of (H, W[, C]) bool `missing`."""
+    share = missing if missing.ndim == 2 else missing.mean(axis=2, dtype=np.float32)
+    opacity = reduced(np.rint(255 * share).astype(np.uint8), factor)
+    return _png(Image.fromarray(np.stack([np.full_like(opacity, 255), opacity], axis=2)))
+
+
+def thumbnail(colour, full_range):
+    """Small JPEG of a picture, at most `THUMBNAIL` pixels wide and high.
+
+    Parameters
+    ----------
+    colour : (H, W) or (H, W, C) ndarray
+    full_range : int or None
+        See `display.limits`.
+
+    Returns
+    -------
+    bytes
+    """
+    picture = Image.fromarray(np.ascontiguousarray(to_bytes(colour, *limits(full_range, colour))))
+    picture.thumbnail((THUMBNAIL, THUMBNAIL))
+    buffer = io.BytesIO()
+    picture.save(buffer, "JPEG", quality=THUMBNAIL_QUALITY)
+    return buffer.getvalue()
+
+
+def data_uri(content, kind):
+    """`content` as a data URI of the media type ``image/kind``."""
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def _png(picture, **options):
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG", **options)
+    return data_uri(buffer.getvalue(), "png")

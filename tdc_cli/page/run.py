@@ -1,0 +1,181 @@
+"""The page of a run: what was missing, what came out, how sure it is, and how it was made."""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import numpy as np
+
+from .. import display
+from . import charts, pictures
+from .render import number, percent, render
+
+# What methods trace over their sweeps, and whether it is in the units of the values; see `methods.Completion`.
+TRACES = {"rank": ("Rank", False), "noise_std": ("Noise, standard deviation", True), "log_likelihood": ("Log likelihood", False)}
+WATCHED = "probe_"
+METRICS = (("all", "All entries"), ("missing", "Missing entries"), ("incomplete", "Before, holes as 0"))
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """What a page shows; arrays are (H, W) or (H, W, C), all of the same shape and in the units of the file.
+
+    Attributes
+    ----------
+    incomplete, completed : ndarray
+        Holes in `incomplete` are 0 or NaN.
+    observed : ndarray of bool
+        True = observed.
+    given : ndarray or None
+        The input as it was where a mask said what to replace.
+    sd, truth : ndarray or None
+    full_range : int or None
+        Largest value of the integer type, None for floats.
+    icc_profile : bytes or None
+    """
+
+    incomplete: np.ndarray
+    completed: np.ndarray
+    observed: np.ndarray
+    given: np.ndarray | None = None
+    sd: np.ndarray | None = None
+    truth: np.ndarray | None = None
+    full_range: int | None = None
+    icc_profile: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture of the page.
+
+    Attributes
+    ----------
+    name, title, note : str
+    uri : str
+    end : float or None
+        Upper end of the colour scale, if it has one.
+    beyond : bool
+        Whether values lie beyond `end`.
+    """
+
+    name: str
+    title: str
+    note: str
+    uri: str
+    end: float | None = None
+    beyond: bool = False
+
+
+def run(report, shown, traces=None):
+    """Page of one run.
+
+    Parameters
+    ----------
+    report : Report
+    shown : Pictures
+    traces : mapping of str to sequence of sequences of float, or None
+        Quantities over the kept sweeps, chain by sweep; see `methods.Completion`.
+
+    Returns
+    -------
+    str
+    """
+    values = report.to_dict()
+    height, width = shown.completed.shape[:2]
+    factor = pictures.reduction(height, width)
+    size = (-(-height // factor), -(-width // factor))
+    units = f"of {shown.full_range}" if shown.full_range else "in data units"
+    # For integer pictures noise, mixture and traces are fractions of the full range; the page has one unit for everything.
+    unit = shown.full_range or 1
+    return render(
+        "run.html",
+        ("viewer.js",),
+        report=values,
+        name=PurePath(values["outputs"].get("image", values["input"]["path"])).name,
+        facts=_facts(values, units),
+        figures=_figures(shown, factor),
+        scale=pictures.scale(),
+        units=units,
+        original=(height, width),
+        size=size,
+        factor=factor,
+        enlarged=pictures.enlargement(*size),
+        metrics=[(title, values["metrics"][key]) for key, title in METRICS] if values["metrics"] else [],
+        charts=_charts(values, traces or {}, unit),
+        watched=_watched(traces or {}, unit),
+        label=_label,
+        unit=unit,
+        command=shlex.join(["tdc", *values["command"]]),
+    )
+
+
+def _facts(report, units):
+    """(figure, what it is) of the handful that say most."""
+    made = []
+    metrics, uncertainty, rank = report["metrics"], report["uncertainty"], report["rank"]
+    if metrics:
+        made += [(number(metrics["all"]["psnr"], 2, " dB"), "PSNR"), (number(metrics["all"]["ssim"], 4), "SSIM")]
+        made += [(number(metrics["missing"]["psnr"], 2, " dB"), "PSNR, missing entries")]
+    if uncertainty:
+        made.append((number(uncertainty["mean_sd"]), f"mean uncertainty, {units}"))
+        if uncertainty["coverage90"] is not None:
+            made.append((percent(uncertainty["coverage90"]), "of the truth in the 90 % interval"))
+    if rank and rank["value"] is not None:
+        made.append((number(rank["value"]), "rank"))
+    return made
+
+
+def _figures(shown, factor):
+    """Every picture that is known, scaled down by `factor`."""
+    given = shown.given
+    if given is not None and shown.truth is not None and np.array_equal(given, shown.truth):
+        given = None
+    photographs = [
+        ("incomplete", "Incomplete", "What the method saw; holes are black.", shown.incomplete),
+        ("completed", "Completed", "The result as written.", shown.completed),
+        ("truth", "Truth", "What the result is measured against.", shown.truth),
+        ("given", "As given", "The input, with what the mask replaces.", given),
+    ]
+    photographs = [(name, title, note, picture) for name, title, note, picture in photographs if picture is not None]
+    low, high = display.limits(shown.full_range, *(picture for *_, picture in photographs))
+    made = [
+        Figure(name, title, note, pictures.photograph(picture, low, high, factor, shown.icc_profile))
+        for name, title, note, picture in photographs
+    ]
+    missing = ~shown.observed
+    apart = missing.ndim == 3 and bool((missing != missing[..., :1]).any())
+    note = "The brighter, the more channels are missing." if apart else "White where pixels are missing."
+    made.append(Figure("mask", "Missing", note, pictures.holes(missing, factor)))
+    heats = []
+    if shown.sd is not None:
+        heats.append(("uncertainty", "Uncertainty", "Standard deviation", display.over_channels(shown.sd)))
+    if shown.truth is not None:
+        error = np.abs(shown.completed.astype(float) - shown.truth)
+        heats.append(("error", "Error", "Absolute difference from the truth", display.over_channels(error)))
+    end, beyond = display.top(*(values for *_, values in heats)) if heats else (1.0, False)
+    note = ", on the same scale." if len(heats) == 2 else "."
+    made += [Figure(name, title, text + note, pictures.heat(values, end, factor), end, beyond) for name, title, text, values in heats]
+    return made
+
+
+def _charts(report, traces, unit):
+    """Charts of the rank and of the chains, where the method has them."""
+    rank = report["rank"]
+    made = [charts.posterior("Posterior of the rank", rank["posterior"])] if rank and rank["posterior"] else []
+    drawn = [charts.trace(title, _times(traces[key], unit if scaled else 1)) for key, (title, scaled) in TRACES.items() if key in traces]
+    return made + [chart for chart in drawn if chart is not None]
+
+
+def _watched(traces, unit):
+    """Charts of single entries."""
+    drawn = [charts.trace(_label(key), _times(chains, unit)) for key, chains in traces.items() if key.startswith(WATCHED)]
+    return [chart for chart in drawn if chart is not None]
+
+
+def _label(key):
+    """A trace's name for a reader."""
+    return TRACES[key][0] if key in TRACES else key.replace(WATCHED, "Entry ").capitalize()
+
+
+def _times(chains, unit):
+    return [[unit * value for value in chain] for chain in chains]
