@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 
 # Size of a chart in units of its viewBox, and the room for the labels of its axes.
-WIDTH, HEIGHT = 320, 150
-LEFT, RIGHT, TOP, BOTTOM = 52, 8, 8, 22
+WIDTH, HEIGHT = 240, 130
+LEFT, RIGHT, TOP, BOTTOM = 48, 14, 8, 20
 # Bounds of what one chart holds, however long the chains are.
 MOST_POINTS = 240
 MOST_CHAINS = 8
@@ -95,7 +95,7 @@ def posterior(title, shares):
     first = max(min(known), best - MOST_BARS // 2)
     last = min(max(known), first + MOST_BARS - 1)
     top = max(known.values())
-    slot = min(36.0, (WIDTH - LEFT - RIGHT) / (last - first + 1))
+    slot = min(28.0, (WIDTH - LEFT - RIGHT) / (last - first + 1))
     start = LEFT + (WIDTH - LEFT - RIGHT - slot * (last - first + 1)) / 2
 
     def middle(value):
@@ -106,7 +106,7 @@ def posterior(title, shares):
         for value, share in sorted(known.items())
         if first <= value <= last
     )
-    labelled = range(first, last + 1, max(1, math.ceil((last - first + 1) / 8)))
+    labelled = range(first, last + 1, max(1, math.ceil((last - first + 1) / 6)))
     return Chart(
         title,
         f"{title}: " + ", ".join(text for *_, text in bars),
@@ -117,7 +117,7 @@ def posterior(title, shares):
 
 
 def ticks(low, high):
-    """Two to five round numbers within [low, high], which are ``low < high``."""
+    """Two to six round numbers within [low, high], which are ``low < high``."""
     step = 10.0 ** math.floor(math.log10((high - low) / 2))
     step *= next(factor for factor in (5, 2, 1) if factor * step <= (high - low) / 2)
     return [round(i * step, 12 - math.floor(math.log10(step))) for i in range(math.ceil(low / step), math.floor(high / step) + 1)]

@@ -84,7 +84,7 @@ def run(report, shown, traces=None):
     height, width = shown.completed.shape[:2]
     factor = pictures.reduction(height, width)
     size = (-(-height // factor), -(-width // factor))
-    units = f"of {shown.full_range}" if shown.full_range else "in data units"
+    units = f"of\N{NO-BREAK SPACE}{shown.full_range}" if shown.full_range else "in data units"
     # For integer pictures noise, mixture and traces are fractions of the full range; the page has one unit for everything.
     unit = shown.full_range or 1
     return render(
@@ -119,7 +119,7 @@ def _facts(report, units):
     if uncertainty:
         made.append((number(uncertainty["mean_sd"]), f"mean uncertainty, {units}"))
         if uncertainty["coverage90"] is not None:
-            made.append((percent(uncertainty["coverage90"]), "of the truth in the 90 % interval"))
+            made.append((percent(uncertainty["coverage90"]), "of the truth in the 90\N{NO-BREAK SPACE}% interval"))
     if rank and rank["value"] is not None:
         made.append((number(rank["value"]), "rank"))
     return made

@@ -17,7 +17,7 @@
 
   const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
   const fitted = () => stage.clientWidth / pixels;
-  const limit = () => Math.max(1, largest / fitted());
+  const limit = () => Math.max(8, largest / fitted());
 
   const show = () => {
     const inside = (share) => clamp(share, 0.5 / zoom, 1 - 0.5 / zoom);
