@@ -192,15 +192,16 @@ def test_figures_parameters_and_warnings_are_told():
 
 def test_large_pictures_are_scaled_down_and_say_so():
     rng = np.random.default_rng(0)
-    original = rng.integers(0, 256, (3000, 4000, 3), dtype=np.uint8)  # noise: the worst case for a PNG
+    original = rng.integers(0, 256, (1500, 2000, 3), dtype=np.uint8)  # noise: the worst case for a PNG
     observed = np.ones(original.shape, dtype=bool)
-    observed[:300] = False
+    observed[:150] = False
     text = page.run(report(), page.Pictures(original, original, observed, full_range=255))
     found = pictures_of(Parsed(text))
-    assert {picture.size for picture in found.values()} == {(4000 // 3 + 1, 1000)}
-    told = "scaled down to 1334 x 1000 pixels, one for each square of 3 x 3 of the 4000 x 3000"
+    assert {picture.size for picture in found.values()} == {(1000, 750)}
+    told = "scaled down to 1000 x 750 pixels, one for each square of 2 x 2 of the 2000 x 1500"
     assert told.replace(" x ", " \N{MULTIPLICATION SIGN} ") in Parsed(text).text
-    assert len(text) < 2 * pictures.MOST_PIXELS * 3 * 4 / 3 + 2**20
+    # The two photographs and the mask, in base64, and a little for the rest.
+    assert len(text) < 1000 * 750 * (3 + 3 + 1) * 4 / 3 + 2**20
 
 
 @given(st.integers(1, 40_000), st.integers(1, 40_000))
