@@ -688,11 +688,15 @@ def test_stages_follow_the_holes():
     assert stages_of(np.ones((4, 60, 3), dtype=bool), size=9, stride=8)[0][::2] == (4, 4)  # no larger than the picture
     assert stages_of(sparse, size=5, stride=5, members=20, passes=30) == [(5, 20, 5, 25), (6, 20, 6, 3), (3, 20, 3, 2)]
     for count in range(1, 40):
-        assert sum(s[3] for s in stages_of(sparse, passes=count)) == sum(s[3] for s in stages_of(usual, passes=count)) == count
-    constant, falling = patches.courses_for(sparse, patches.Config())
-    assert [s.uncertain for s in constant] == [s.uncertain for s in falling] == [True] * 3
-    assert [s.share for s in constant] == [s.share for s in falling] == [1, 1, 0.5]
-    assert constant[1:] == falling[1:] and constant[0].first_rest == constant[0].last_rest == falling[0].last_rest < falling[0].first_rest
+        assert sum(s[3] for s in stages_of(usual, passes=count)) == count
+        for stages in patches.courses_for(sparse, patches.Config(passes=count)):
+            assert sum(s.passes for s in stages) == count
+    careful, falling = patches.courses_for(sparse, patches.Config())
+    assert [s.uncertain for s in careful] == [True] * 3 and [s.uncertain for s in falling] == [False] * 2
+    assert [s.share for s in careful] == [1, 1, 0.5] and [s.share for s in falling] == [1, 0.5]
+    assert all(s.first_rest == s.last_rest == Settings.last_rest for s in careful)
+    assert [(s.first_rest, s.last_rest) for s in falling] == [(0.3, 1e-3), (1e-3, 1e-3)]
+    assert [(s.size, s.members, s.stride, s.passes) for s in falling] == [(6, 36, 3, 12), (4, 32, 2, 2)]
     ((one, other),) = patches.courses_for(deep, patches.Config())
     assert one.share == other.share == 1 and not one.uncertain
 

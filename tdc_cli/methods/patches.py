@@ -27,6 +27,8 @@ DEEP_SIZE, DEEP_MEMBERS = 8, 64
 PASSES, SPARSE_PASSES, STROKE_PASSES, HELD_OUT_PASSES = 18, 14, 12, 2 / 3
 # Share of scattered missing entries above which what they leave open is reckoned with; then groups are smaller.
 SPARSE, SPARSE_MEMBERS = 0.75, 36
+# Variance of the rest in the first and the last pass of the other course for sparse entries, relative to that of the observed entries.
+HIGH_REST, LOW_REST = 0.3, 1e-3
 # The most passes that go over wider patches, by so much, where entries are sparse or holes deep, and over finer patches at the end where
 # what is missing is scattered; the finer ones' result is averaged with what they began with.
 WIDE_PASSES, WIDER, WIDE_MEMBERS = 3, 5 / 4, 48
@@ -182,8 +184,8 @@ def courses_for(observed, config):
     """Courses that the passes may take for a picture and its holes, `config` first; the held-out round says which is best.
 
     Deep strokes and sparse entries go on to wider patches. Scattered entries end with finer ones, averaged with what was there before.
-    Sparse entries have two courses: with an isotropic rest that is small from the beginning, better for texture, and with one that
-    falls, better for flat regions with sharp edges.
+    Sparse entries have two courses: one with a small isotropic rest that reckons with what is left open, better for texture, and one whose
+    rest falls from much higher, better where the picture is much the same again and again.
 
     Parameters
     ----------
@@ -205,17 +207,25 @@ def courses_for(observed, config):
     stride = min(size, config.stride or max(1, size // 2))
     members = DEEP_MEMBERS if deep else SPARSE_MEMBERS if sparse else Settings.members
     passes = config.passes or (STROKE_PASSES if strokes else SPARSE_PASSES if sparse else PASSES)
-    main = Settings(size=size, members=config.members or members, stride=stride, passes=passes, uncertain=sparse)
     fine = 0 if strokes else min(FINE_PASSES, passes // 4)
     wide = min(WIDE_PASSES, passes // 4) if sparse or deep else 0
+    main = Settings(size=size, members=config.members or members, stride=stride, passes=passes - fine - wide)
     wider = replace(_scaled(main, WIDER, widest), passes=wide, first_rest=main.last_rest)
     finer = replace(_scaled(main, FINER, most), passes=fine, first_rest=main.last_rest, members=config.members or FINE_MEMBERS, step=1.0,
                     momentum=0.0, share=FINE_SHARE)  # fmt: skip
-    if sparse:
-        wider = replace(wider, members=config.members or WIDE_MEMBERS)
-    main = replace(main, passes=passes - fine - wide)
-    falling = (main, *(s for s in (wider, finer) if s.passes))
-    return [(replace(main, first_rest=main.last_rest), *falling[1:]), falling] if sparse else [falling]
+    if not sparse:
+        return [_without_empty(main, wider, finer)]
+    wider = replace(wider, members=config.members or WIDE_MEMBERS)
+    rests = {"first_rest": HIGH_REST, "last_rest": LOW_REST}
+    return [
+        _without_empty(*(replace(s, uncertain=True, first_rest=s.last_rest) for s in (main, wider, finer))),
+        _without_empty(replace(main, passes=passes - fine, **rests), replace(finer, first_rest=LOW_REST, last_rest=LOW_REST)),
+    ]
+
+
+def _without_empty(*stages):
+    """The stages that have passes."""
+    return tuple(s for s in stages if s.passes)
 
 
 def _shortened(stages):
