@@ -244,6 +244,17 @@ def test_masks_beside_their_pictures(tdc, tree):
     assert list(statuses(values)) == ["in/f1.png", "in/f2.png", "in/f10.png"] and values["counts"]["ignored"]["masks"] == 3
 
 
+def test_masks_inside_the_input_are_not_completed(tdc, tree):
+    shutil.move("m", "in/masks")
+    shutil.copy("in/masks/f1.png", "in/one_for_all.png")
+    words = ["complete-image", "in", "-o", "out", "--method", "biharmonic", "--recursive", "--json", "--mask"]
+    values = summary_of(tdc(*words, "in/masks"), code=3)
+    assert statuses(values) == {
+        "in/f1.png": "done", "in/f2.png": "done", "in/f10.png": "done", "in/one_for_all.png": "failed", "in/sub/x.png": "done"}  # fmt: skip
+    values = summary_of(tdc(*words, "in/one_for_all.png", "--overwrite"))
+    assert "in/one_for_all.png" not in statuses(values) and values["counts"]["ignored"]["masks"] == 1
+
+
 def test_a_mask_found_whatever_form_its_accents_have(tree):
     put(f"in/{unicodedata.normalize('NFC', 'é')}.png")
     put_mask(f"m/{unicodedata.normalize('NFD', 'é')}.png")
@@ -516,10 +527,12 @@ def test_killed_at_any_moment_and_gone_on_with(many, jobs):
 
 def test_a_dry_run_says_which_file_gets_which_mask(tdc, tree):
     os.remove("m/f10.png")
+    Path("out").mkdir()
+    Path("out/.tdc-0123456789ab.part").write_bytes(b"x")
     words = ["complete-image", "in", "-o", "out", "--mask", "m", "--method", "biharmonic", "--dry-run"]
     before = contents(".")
     result = tdc(*words)
-    assert result.exit_code == 3 and contents(".") == before and not Path("out").exists()
+    assert result.exit_code == 3 and contents(".") == before
     assert result.stdout.splitlines() == [
         "in/f1.png: 3.3% missing, by mask m/f1.png, to out/f1.png",
         "in/f2.png: 3.3% missing, by mask m/f2.png, to out/f2.png",

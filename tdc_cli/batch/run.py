@@ -42,14 +42,14 @@ def share(jobs, count, asked):
     return jobs, asked or max(1, available() // jobs)
 
 
-def run(batch, work, *, jobs=1, threads=1, fail_fast=False, monitor=methods.silent):
-    """Do `work` on every file.
+def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods.silent):
+    """Complete every file, or only look at it.
 
     Parameters
     ----------
     batch : folders.Batch
-    work : callable
-        `complete` or `look`.
+    dry : bool
+        Write nothing: `look` instead of `complete`.
     jobs : int
         Processes; 1 works in this one.
     threads : int
@@ -72,9 +72,10 @@ def run(batch, work, *, jobs=1, threads=1, fail_fast=False, monitor=methods.sile
             if fail_fast and failed:
                 return
             if task.job is not None:
-                yield work, i, replace(task.job, threads=threads)
+                yield look if dry else complete, i, replace(task.job, threads=threads)
 
-    pipeline.sweep(task.job for task in batch.tasks if task.job is not None)
+    swept = [task.job for task in batch.tasks if task.job is not None and not dry]
+    pipeline.sweep(swept)
     lost = None
     try:
         for i, record in _side_by_side(todo(), jobs, threads, fail_fast) if jobs > 1 else (_numbered(*item) for item in todo()):
@@ -84,7 +85,7 @@ def run(batch, work, *, jobs=1, threads=1, fail_fast=False, monitor=methods.sile
     except BrokenProcessPool:
         lost = "not done, because a worker process was killed; if memory was short, try fewer --jobs"
     finally:
-        pipeline.sweep(task.job for task in batch.tasks if task.job is not None)
+        pipeline.sweep(swept)
     for i, task in enumerate(batch.tasks):
         if i not in records:
             records[i] = Record(str(task.path), "failed", f"{task.path}: {lost}") if lost else Record(str(task.path), "not_run")

@@ -31,7 +31,7 @@ def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, 
     import time
 
     from ..batch import folders
-    from ..batch.run import complete, look, run, share
+    from ..batch.run import run, share
     from ..batch.summary import Summary
     from ..threads import available
 
@@ -42,7 +42,7 @@ def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, 
     if jobs * threads > available() and not quiet:
         click.echo(f"tdc: note: {jobs} jobs of {threads} threads share {available()} cores", err=True)
     with options.working(), shown(progress if progress is not None else not quiet) as monitor:
-        records = run(batch, look if dry_run else complete, jobs=jobs, threads=threads, fail_fast=fail_fast, monitor=monitor)
+        records = run(batch, dry=dry_run, jobs=jobs, threads=threads, fail_fast=fail_fast, monitor=monitor)
         summary = Summary(template.command, template.seed, records, batch.ignored, time.perf_counter() - start, jobs, threads)
     _tell(records, quiet, verbose)
     if dry_run:
