@@ -543,6 +543,23 @@ def test_a_dry_run_says_which_file_gets_which_mask(tdc, tree):
     assert values["files"][0]["plan"]["missing"]["count"] == 48 and values["estimate"]["bytes"] > 5e7
 
 
+def test_a_dry_run_says_what_is_done_already(tdc, tree):
+    words = ["complete-image", "in", "-o", "out", *HOLES, "--report", "r", "--skip-existing"]
+    assert tdc(*words).exit_code == 0
+    os.remove("out/f2.png")
+    assert tdc(*words, "--dry-run").stdout.splitlines()[:3] == [
+        "in/f1.png: done already", "in/f2.png: 30.0% missing, simulated, to out/f2.png", "in/f10.png: done already"]  # fmt: skip
+    values = json.loads(tdc(*words, "--dry-run", "--json").stdout)
+    assert [bool(entry["plan"]) for entry in values["files"]] == [False, True, False]
+
+
+def test_going_on_with_nothing_starts_no_process(tdc, tree, monkeypatch):
+    words = ["complete-image", "in", "-o", "out", *HOLES, "--skip-existing"]
+    assert tdc(*words).exit_code == 0
+    monkeypatch.setattr("tdc_cli.batch.run._side_by_side", lambda *given: pytest.fail("started"))
+    assert tdc(*words, "--jobs", "2").stdout.startswith("out: 0 of 3 pictures completed, 3 skipped, ")
+
+
 def test_every_method_has_a_cost():
     from tdc_cli.methods import REGISTRY
 

@@ -66,12 +66,15 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
     """
     records = {i: Record(str(task.path), "failed", task.error) for i, task in enumerate(batch.tasks) if task.error is not None}
     failed = len(records)
+    # Looked for here too, so that going on with the last of many files does not start processes in vain.
+    records |= {i: record for i, task in enumerate(batch.tasks) if task.job is not None and (record := _finished(task.job))}
+    jobs = min(jobs, len(batch.tasks) - len(records))
 
     def todo():
         for i, task in enumerate(batch.tasks):
             if fail_fast and failed:
                 return
-            if task.job is not None:
+            if i not in records:
                 yield look if dry else complete, i, replace(task.job, threads=threads)
 
     swept = [task.job for task in batch.tasks if task.job is not None and not dry]
@@ -96,10 +99,8 @@ def complete(job):
     """Complete one picture, unless that is done already and finished files are to be skipped; returns a Record and raises nothing."""
 
     def work():
-        if job.skip_existing and job.finished:
-            return Record(str(job.input), "skipped", report=_earlier(job))
         try:
-            return Record(str(job.input), "done", report=pipeline.run(job).to_dict())
+            return _finished(job) or Record(str(job.input), "done", report=pipeline.run(job).to_dict())
         except OutputExists:
             if job.skip_existing:  # another run was quicker
                 return Record(str(job.input), "skipped", report=_earlier(job))
@@ -112,9 +113,7 @@ def look(job):
     """What `complete` would do, as a Record whose report is `estimate.describe` of the plan; nothing is written."""
 
     def work():
-        if job.skip_existing and job.finished:
-            return Record(str(job.input), "skipped")
-        return Record(str(job.input), "done", report=estimate.describe(pipeline.prepare(job)))
+        return _finished(job) or Record(str(job.input), "done", report=estimate.describe(pipeline.prepare(job)))
 
     return _guarded(job, work)
 
@@ -134,6 +133,11 @@ def _guarded(job, work):
         text, trace = f"unexpected {type(error).__name__}: {error}; run again with -v for the traceback", traceback.format_exc()
     text = " ".join(text.split())
     return Record(path, "failed", text if path in text else f"{path}: {text}", trace=trace)
+
+
+def _finished(job):
+    """Record of a job that is done already and to be skipped, or None."""
+    return Record(str(job.input), "skipped", report=_earlier(job)) if job.skip_existing and job.finished else None
 
 
 def _earlier(job):

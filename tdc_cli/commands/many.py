@@ -103,18 +103,21 @@ def _describe(summary, as_json):
     """What a dry run has found: a line a file, and the sum."""
     from ..batch.estimate import in_words
 
-    found = [record for record in summary.records if record.report is not None]
+    found = [record for record in summary.records if record.status == "done"]  # a file that was skipped has the report of its run
     seconds = sum(record.report["estimate"]["seconds"] for record in found)
     space = max((record.report["estimate"]["bytes"] for record in found), default=0) * summary.jobs
     if as_json:
         import json
 
-        files = [{"path": r.path, "status": r.status, "error": r.error, "plan": r.report} for r in summary.records]
+        files = [
+            {"path": r.path, "status": r.status, "error": r.error, "plan": r.report if r.status == "done" else None}
+            for r in summary.records
+        ]
         values = {"files": files, "ignored": summary.ignored, "estimate": {"seconds": seconds, "bytes": space}}
         click.echo(json.dumps(values, indent=2, ensure_ascii=False).encode(errors="backslashreplace"))
         return
     for record in summary.records:
-        if record.report is not None:
+        if record.status == "done":
             plan = record.report
             by = f"by mask {plan['missing']['mask']}" if plan["missing"]["mask"] else plan["missing"]["source"]
             click.echo(f"{record.path}: {plan['missing']['ratio']:.1%} missing, {by}, to {plan['outputs']['image']}")
