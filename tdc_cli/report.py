@@ -63,7 +63,7 @@ SCHEMA = {
                     "pixels": {**_COUNT, "description": "positions with any channel missing"},
                     "ratio": {**_SHARE, "description": "count / number of entries"},
                     "mask": _TEXT,
-                    "grey_levels": {**_COUNT, "description": "pixels of the mask that were neither black nor white"},
+                    "grey_levels": {**_COUNT, "description": "pixels of the mask neither black nor white, or partly transparent"},
                 }
             ),
             "method": _object({"name": {"type": "string"}, "parameters": {"type": "object"}}),

@@ -376,6 +376,19 @@ def test_case_13_a_jpeg_stays_a_jpeg_unless_asked(tdc):
     assert Image.open("out/x.webp").format == "WEBP"
 
 
+@pytest.mark.parametrize("extension", [None, "png", "tif"])
+def test_case_13_a_folder_of_jpegs(tdc, extension):
+    os.mkdir("in")
+    for name in ("a", "b"):
+        save(f"in/{name}.jpg", smooth(20, 24))
+    more = ["--format", extension] if extension else []
+    result = tdc("complete-image", "in", "-o", "out", "--mask", "m.png", *QUICK, *more, "--save-incomplete", "holes")
+    assert result.exit_code == 0, result.stderr
+    assert ("JPEG compresses with loss" in result.stderr) == (extension is None)
+    assert sorted(os.listdir("out")) == [f"{name}.{extension or 'jpg'}" for name in "ab"]
+    assert sorted(os.listdir("holes")) == sorted(f"{name}{tail}" for name in "ab" for tail in (f".{extension or 'jpg'}", "_mask.png"))
+
+
 def test_case_13_quality_says_how_large(tdc):
     noisy = np.random.default_rng(0).integers(0, 256, (20, 24, 3), dtype=np.uint8)
     save("x.png", noisy)

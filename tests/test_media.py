@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import cv2
 import numpy as np
+import plain_codecs
 import pytest
 import tifffile
 from conftest import pixels, smooth
@@ -175,6 +176,56 @@ def test_texts_of_a_png_stay(folder):
         media.write(replace(read, values=values), "y.png", replace=True)
         text = Image.open("y.png").text
         assert text == {"Author": "Somebody", "Title": "Déjà vu 你好"} and (text["Title"].lang, text["Title"].tkey) == ("fr", "Titre")
+
+
+@pytest.mark.parametrize("depth", [8, 16])
+def test_the_meaning_of_the_colours_of_a_png_stays(folder, depth):
+    chunks = ((b"gAMA", (100_000).to_bytes(4, "big")), (b"cHRM", bytes(range(32))))
+    (folder / "x.png").write_bytes(plain_codecs.png(smooth(9, 7).astype(f"uint{depth}"), chunks))
+    media.write(media.read("x.png"), "y.png")
+    found = plain_codecs.png_chunks((folder / "y.png").read_bytes())
+    assert {name: found[name] for name, _ in chunks} == dict(chunks)
+
+
+def test_the_comment_of_a_jpeg_stays_in_a_jpeg(folder):
+    Image.fromarray(smooth(9, 7)).save("x.jpg", comment=b"no. 7")
+    read = media.read("x.jpg")
+    media.write(read, "y.jpg")
+    assert Image.open("y.jpg").info["comment"] == b"no. 7"
+    assert media.FORMATS["PNG"].lost(read) == ["comment"]
+
+
+def test_metadata_too_long_for_a_jpeg_is_lost_with_words(folder):
+    packet = b"<x:xmpmeta>" + b" " * 70_000 + b"</x:xmpmeta>"
+    exif = Image.Exif()
+    exif[270] = "long " * 14_000
+    Image.fromarray(smooth(9, 7)).save("x.webp", xmp=packet, exif=exif.tobytes(), lossless=True)
+    read = media.read("x.webp")
+    assert media.FORMATS["JPEG"].lost(read) == ["EXIF", "XMP"]
+    media.write(read, "y.jpg")
+    media.write(read, "y.tif")
+    assert Image.open("y.tif").info["xmp"] == packet and Image.open("y.tif").getexif()[270] == exif[270]
+
+
+@pytest.mark.parametrize("name", ["x.png", "x.webp", "x.tif"])
+def test_several_frames_are_refused_with_the_way_out(folder, name):
+    frames = [Image.fromarray(np.roll(smooth(9, 7), 3 * i, axis=0)) for i in range(3)]
+    frames[0].save(name, save_all=True, append_images=frames[1:])
+    with pytest.raises(InputError, match=f"^{name}: holds 3 pages or frames; save the one to complete as a file of its own"):
+        media.read(name)
+
+
+def test_several_deep_pages_are_refused_too(folder):
+    tifffile.imwrite("x.tif", np.zeros((2, 9, 7, 3), dtype=np.uint16), photometric="rgb")
+    with pytest.raises(InputError, match="holds 2 pages or frames"):
+        media.read("x.tif")
+
+
+def test_other_formats_are_named(folder):
+    Image.fromarray(smooth(9, 7, None)).save("x.gif")
+    os.rename("x.gif", "x.png")
+    with pytest.raises(InputError, match=r"x\.png: GIF is not read; convert it to PNG, JPEG or TIFF"):
+        media.read("x.png")
 
 
 @pytest.mark.parametrize("target", ["y.png", "y.jpg", "y.tif", "y.webp"])

@@ -37,7 +37,8 @@ class Media:
         Of the file's bytes.
     metadata : dict
         What is kept beside the values: ``icc_profile``, ``exif`` and ``xmp`` (bytes), ``dpi`` (two floats), ``text`` (of a PNG, dict),
-        ``transparency`` (colour of a PNG, int or tuple), ``premultiplied`` (True, of a TIFF).
+        ``transparency`` (colour of a PNG, int or tuple), ``colour_chunks`` (of a PNG, name to bytes), ``comment`` (of a JPEG, bytes),
+        ``premultiplied`` (True, of a TIFF).
     format : str
         Name in `FORMATS` of the file that was read.
     notes : tuple of str

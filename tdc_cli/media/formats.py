@@ -6,13 +6,13 @@ from pathlib import Path
 from ..errors import InputError, OutputError
 
 # Kinds of metadata -> words for them. A format that cannot hold one of these leaves it out, with a warning.
-METADATA = {"icc_profile": "colour profile", "dpi": "resolution", "exif": "EXIF", "xmp": "XMP", "text": "texts"}
+METADATA = {"icc_profile": "colour profile", "dpi": "resolution", "exif": "EXIF", "xmp": "XMP", "text": "texts", "comment": "comment"}
 # Metadata without which the values mean something else: a format that cannot hold it is refused.
 _MEANING = {
     "transparency": "a colour that stands for transparency",
     "premultiplied": "colours that are multiplied by their alpha",
 }
-_LARGEST_IN_JPEG = 65_000  # bytes that fit into one segment of a JPEG file, which EXIF and XMP must
+_LARGEST_IN_JPEG = 65_000  # bytes that fit into one segment of a JPEG file, which EXIF, XMP and the comment must
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Format:
         return [words for key, words in METADATA.items() if key in media.metadata and key not in kept]
 
     def _too_long(self, key, value):
-        return self.name == "JPEG" and key in ("exif", "xmp") and len(value) > _LARGEST_IN_JPEG
+        return self.name == "JPEG" and key in ("exif", "xmp", "comment") and len(value) > _LARGEST_IN_JPEG
 
 
 _PICTURE = ("L", "LA", "RGB", "RGBA")
@@ -75,8 +75,8 @@ _ALL_TYPES = ("uint8", "uint16", "float32", "float64")
 FORMATS = {
     f.name: f
     for f in (
-        Format("PNG", (".png",), _PICTURE, ("uint8", "uint16"), _COMMON | {"text", "transparency"}),
-        Format("JPEG", (".jpg", ".jpeg"), ("L", "RGB", "CMYK"), ("uint8",), _COMMON, lossless=False, largest=65_500),
+        Format("PNG", (".png",), _PICTURE, ("uint8", "uint16"), _COMMON | {"text", "transparency", "colour_chunks"}),
+        Format("JPEG", (".jpg", ".jpeg"), ("L", "RGB", "CMYK"), ("uint8",), _COMMON | {"comment"}, lossless=False, largest=65_500),
         Format("TIFF", (".tif", ".tiff"), (*_PICTURE, "CMYK", "array"), _ALL_TYPES, _COMMON | {"premultiplied"}),
         Format("WebP", (".webp",), ("RGB", "RGBA"), ("uint8",), _COMMON, largest=16_383),
         Format("BMP", (".bmp",), ("L", "RGB"), ("uint8",), frozenset({"dpi"})),

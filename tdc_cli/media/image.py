@@ -31,7 +31,7 @@ def decode(content, path):
             turn = picture.getexif().get(metadata.ORIENTATION, 1)
             transparency = picture.info.get("transparency")
             ImageOps.exif_transpose(picture, in_place=True)
-            found = metadata.of_picture(picture)
+            found = metadata.of_picture(picture, content)
             if deep:
                 values, mode, notes = metadata.upright(png16.decode(content), turn), png16.mode(content), ()
             else:
@@ -128,8 +128,8 @@ def encode(media, name, quality):
 
     options = FORMATS[name].kept(media)
     if name == "PNG":
-        options["pnginfo"] = metadata.png_texts(options)
-        options = {key: value for key, value in options.items() if key not in ("text", "xmp")}
+        options["pnginfo"] = metadata.png_info(options)
+        options = {key: value for key, value in options.items() if key not in ("text", "xmp", "colour_chunks")}
     elif name == "JPEG":
         options |= {"quality": quality, "subsampling": 0}
     elif name == "WebP":

@@ -21,6 +21,8 @@ _INTEROPERABILITY = 0xA005  # an offset into the old file, which means nothing i
 _RESOLUTION = (282, 283, 296)  # in x, in y, unit
 # TIFF tags that say what the picture shows, not how it is stored: description, maker, model, software, date, artist, copyright.
 _DESCRIPTIVE = (270, 271, 272, 305, 306, 315, 33432, *DIRECTORIES)
+# Chunks of a PNG that say how its numbers are meant as colours, where there is no profile.
+_COLOUR_CHUNKS = (b"gAMA", b"cHRM", b"sRGB", b"cICP", b"sBIT")
 _XMP_KEY = "XML:com.adobe.xmp"
 # What is kept under names of its own, not among the texts of a PNG.
 _NO_TEXT = (_XMP_KEY, "Raw profile type exif", "Raw profile type icc", "Raw profile type xmp")
@@ -59,8 +61,8 @@ def upright(values, orientation):
     return np.ascontiguousarray(values)
 
 
-def of_picture(picture):
-    """Metadata of a picture that Pillow has loaded and turned upright.
+def of_picture(picture, content):
+    """Metadata of a picture that Pillow has loaded from the bytes `content` and turned upright.
 
     Returns
     -------
@@ -75,6 +77,8 @@ def of_picture(picture):
         exif=_packed(exif, only_descriptive=picture.format == "TIFF"),
         xmp=_plain_xmp(picture.info.get("xmp")),
         text=text,
+        comment=picture.info.get("comment") if picture.format == "JPEG" else None,
+        colour_chunks=_colour_chunks(content) if picture.format == "PNG" else None,
     )
 
 
@@ -170,11 +174,26 @@ def with_resolution(exif, dpi):
     return noted.tobytes()
 
 
-def png_texts(metadata):
-    """The texts and the XMP of `metadata` as Pillow writes them into a PNG."""
+def png_chunks(content):
+    """Iterate over the chunks of a PNG file: name, and all of its bytes."""
+    start = 8
+    while start < len(content):
+        end = start + 12 + int.from_bytes(content[start : start + 4], "big")
+        yield content[start + 4 : start + 8], content[start:end]
+        start = end
+
+
+def _colour_chunks(content):
+    return {name: chunk[8:-4] for name, chunk in png_chunks(content) if name in _COLOUR_CHUNKS}
+
+
+def png_info(metadata):
+    """The texts, the XMP and the meaning of the colours of `metadata` as Pillow writes them into a PNG."""
     from PIL import PngImagePlugin
 
     made = PngImagePlugin.PngInfo()
+    for name, chunk in metadata.get("colour_chunks", {}).items():
+        made.add(name, chunk)
     for key, value in metadata.get("text", {}).items():
         if isinstance(value, PngImagePlugin.iTXt):
             made.add_itxt(key, value, value.lang or "", value.tkey or "")

@@ -5,7 +5,7 @@ What stands beside the pixels is read and written by Pillow, in both depths the 
 
 import numpy as np
 
-from . import Media
+from . import Media, metadata
 
 _MODES = {0: "L", 2: "RGB", 4: "LA", 6: "RGBA"}  # by the colour type in the header
 _COLOUR_TYPE = 25  # where in the file
@@ -53,14 +53,5 @@ def encode(media):
     content = imagecodecs.png_encode(np.ascontiguousarray(media.values))
     # A picture of one pixel that carries the same metadata: its further chunks go behind the header of the real one.
     pixel = Media((media.values[:1, :1] >> 8).astype(np.uint8), media.mode, media.path, "", media.metadata)
-    return content[:_HEADER_END] + b"".join(_chunks(image.encode(pixel, "PNG", 0))) + content[_HEADER_END:]
-
-
-def _chunks(content):
-    """Chunks of a PNG file that are not its pixels, as bytes."""
-    start = 8
-    while start < len(content):
-        end = start + 12 + int.from_bytes(content[start : start + 4], "big")
-        if content[start + 4 : start + 8] not in _PIXELS:
-            yield content[start:end]
-        start = end
+    more = b"".join(chunk for name, chunk in metadata.png_chunks(image.encode(pixel, "PNG", 0)) if name not in _PIXELS)
+    return content[:_HEADER_END] + more + content[_HEADER_END:]
