@@ -126,7 +126,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     if len(windows) > 1 and config.start == "auto":
         config = replace(config, start="field")
         windows = windows if config.calibrate else []
-    rehearsed = [_shortened(stages) for stages in courses] if config.calibrate else []
+    # The other course is gone to its end, for it is cheap, and what it is worth shows only there.
+    rehearsed = [_shortened(courses[0]), *courses[1:]] if config.calibrate else []
     passes = _passes(courses[0]) + len(windows) * sum(_passes(stages) for stages in rehearsed)
     progress = _Progress(monitor, passes * len(_blocks(values)))
     if config.noise_std == "auto":
