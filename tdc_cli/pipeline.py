@@ -133,6 +133,12 @@ class Job:
         return {key: Path(path) for key, path in named.items() if path is not None}
 
     @property
+    def names_holes(self):
+        """Whether the options say what is missing; if not, only NaN in the input can."""
+        given = self.mask, self.mask_color, self.missing_ratio
+        return any(option is not None for option in given) or bool(self.add_noise or self.noise_std)
+
+    @property
     def finished(self):
         """Whether every output is there: each appears whole, the picture last."""
         return all(path.exists() for path in self.outputs.values())
@@ -425,7 +431,7 @@ def _decide_missing(job, source):
         described |= {"pattern": job.missing_pattern}
     elif nan.any():
         described |= {"source": "nan"}
-    elif not job.add_noise and not job.noise_std:
+    elif not job.names_holes:
         transparent = " (or --mask alpha: what is transparent)" if source.has_alpha else ""
         raise ConfigError(
             f"{source.path}: nothing says what is missing; give --mask FILE (white = missing){transparent}, "

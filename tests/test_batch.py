@@ -158,6 +158,18 @@ def test_what_makes_no_sense_is_refused_before_any_work(tdc, tree, inputs, more,
     assert contents(".") == before and not Path("out").exists()
 
 
+def test_nothing_that_says_what_is_missing_is_one_line(tdc, tree):
+    result = tdc("complete-image", "in", "-o", "out")
+    line = ("tdc: nothing says what is missing; give --mask FOLDER (a mask for every picture, white = missing), or "
+            "--missing-ratio 0.5 to hide half of whole pictures\n")  # fmt: skip
+    assert (result.exit_code, result.stderr) == (2, line)
+    values = smooth(20, 24).astype(np.float32)
+    values[3:5] = np.nan
+    np.save("in/x.npy", values)
+    values = summary_of(tdc("complete-image", "in", "-o", "out", "--method", "biharmonic", "--json"), code=3)
+    assert statuses(values) == {"in/f1.png": "failed", "in/f2.png": "failed", "in/f10.png": "failed", "in/x.npy": "done"}
+
+
 def test_names_that_differ_in_their_accents_only_collide(tree):
     for form in ("NFC", "NFD"):
         put(f"in/{unicodedata.normalize(form, 'é')}.png")

@@ -110,6 +110,11 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
         tasks.append(Task(path, replace(template, input=path, make_folders=True, **outputs, **given)))
     if not tasks:
         raise InputError(f"{', '.join(map(str, inputs))}: {_nothing(found.ignored, recursive)}")
+    if not (template.names_holes or any(_may_hold_nan(path) for path, _ in found.pictures)):
+        raise ConfigError(
+            "nothing says what is missing; give --mask FOLDER (a mask for every picture, white = missing), or --missing-ratio 0.5 to hide "
+            "half of whole pictures"
+        )
     tasks.sort(key=lambda task: natural(task.path))
     summaries = () if template.report is None else (template.report / "summary.json", template.report / "summary.csv")
     there = [path for path in (*_check_names([task.job for task in tasks if task.job], folders["image"]), *summaries) if path.exists()]
@@ -117,6 +122,11 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
         more = f" (and {len(there) - 1} more)" if len(there) > 1 else ""
         raise OutputError(f"{there[0]}: exists already{more}; give --skip-existing to do the others, or --overwrite to replace it")
     return Batch(tuple(tasks), dict(found.ignored), summaries)
+
+
+def _may_hold_nan(path):
+    form = media.EXTENSIONS.get(path.suffix.lower())
+    return form is not None and "float32" in form.types
 
 
 def _nothing(ignored, recursive):

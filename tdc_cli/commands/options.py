@@ -302,7 +302,11 @@ how_to_complete = stack(
         metavar="KEY=VALUE",
         help="Any other parameter of the method (see 'tdc methods NAME'); may be repeated.",
     ),
-    click.option("--threads", type=click.IntRange(1, 10_000), help="Threads to use for each picture.  [default: the cores, shared out among --jobs]"),
+    click.option(
+        "--threads",
+        type=click.IntRange(1, 10_000),
+        help="Threads to use for each picture.  [default: the cores, shared out among --jobs]",
+    ),
 )
 
 how_to_run = stack(
