@@ -53,6 +53,11 @@ def bytes_of(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+def finished(folder):
+    """Names of what is in `folder`, without temporary files."""
+    return {name for name in os.listdir(folder) if not name.endswith(".part")} if folder.exists() else set()
+
+
 def seconds(command):
     begin = time.perf_counter()
     subprocess.run(command, check=True)
@@ -81,14 +86,16 @@ def kill(place, count, method, kills):
     expected, moments = bytes_of(place / "whole"), random.Random(0)
     command = words(place / "in", masks, place / "out", method, "--jobs", "2", "--threads", "1", "--report", str(place / "r"))
     for i in range(kills):
+        before = finished(place / "out")
         running = subprocess.Popen([*command, "--skip-existing"])
-        time.sleep(moments.uniform(0, 2 * whole / kills + 2))
+        while i % 4 and running.poll() is None and finished(place / "out") <= before:  # every fourth may hit the start as well
+            time.sleep(0.002)
+        time.sleep(moments.uniform(0, whole / kills))
         running.kill()
         running.wait()
-        made = bytes_of(place / "out") if (place / "out").exists() else {}
-        parts = sum(name.endswith(".part") for name in made)
-        wrong = [name for name, content in made.items() if not name.endswith(".part") and content != expected[name]]
-        print(f"  kill {i + 1}: {len(made) - parts} files, {parts} temporary ones, {len(wrong)} wrong", flush=True)
+        made = finished(place / "out")
+        wrong = [name for name in made if (place / "out" / name).read_bytes() != expected[name]]
+        print(f"  kill {i + 1}: {len(made)} files, {len(wrong)} wrong", flush=True)
     done = json.loads(subprocess.run([*command, "--skip-existing", "--json"], check=True, capture_output=True).stdout)
     print(f"killed {kills} times, gone on with: {done['counts']}; the same bytes: {bytes_of(place / 'out') == expected}")
 
