@@ -60,7 +60,7 @@ def _linear_algebra():
     """Every BLAS and every pool of threads that is loaded."""
     from threadpoolctl import threadpool_info
 
-    return sorted({f"{pool['internal_api']} {pool['version']}, {pool['num_threads']} threads" for pool in threadpool_info()})
+    return sorted({f"{p['internal_api']} {p['version'] or '(no version)'}, {p['num_threads']} threads" for p in threadpool_info()})
 
 
 def _version(*packages):
