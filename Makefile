@@ -21,6 +21,10 @@ demo: $(VENV)/installed
 test: $(VENV)/installed
 	$(VENV)/bin/python -m pytest -q -n $(WORKERS)
 
+# Ten thousand new damaged files and odd calls, which takes ten minutes; the tests try some hundreds that are always the same.
+fuzz: $(VENV)/installed
+	TDC_FUZZ=10000 $(VENV)/bin/python -m pytest -q tests/test_fuzz.py
+
 check: $(VENV)/installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy

@@ -1,18 +1,20 @@
 """NumPy arrays: ``.npy`` files with integers of 8 or 16 bits, or with floats, where NaN is missing."""
 
 import io
+import tokenize
 
 import numpy as np
 
 from ..errors import InputError, OutputError
 from . import Media, write
+from .metadata import DAMAGE
 
 
 def decode(content, path):
     """Media of the bytes of a ``.npy`` file of shape (H, W) or (H, W, C)."""
     try:
         values = np.load(io.BytesIO(content), allow_pickle=False)
-    except (ValueError, EOFError, OSError, MemoryError) as error:
+    except (*DAMAGE, MemoryError, RecursionError, tokenize.TokenError) as error:  # the header is an expression of Python
         raise InputError(f"{path}: not a readable .npy file ({error})") from error
     if not isinstance(values, np.ndarray):
         raise InputError(f"{path}: an archive of arrays; save one array with numpy.save")

@@ -2,6 +2,7 @@
 
 import io
 import struct
+import warnings
 
 import numpy as np
 
@@ -36,7 +37,8 @@ def decode(content, path):
     import tifffile
 
     try:
-        with tifffile.TiffFile(io.BytesIO(content)) as file:
+        with warnings.catch_warnings(), tifffile.TiffFile(io.BytesIO(content)) as file:
+            warnings.simplefilter("ignore")  # of tags that are damaged: what matters of them is found out below
             check_single(len(file.pages), path)
             page = file.pages[0]
             check_size(page.imagewidth, page.imagelength, path)
@@ -44,12 +46,12 @@ def decode(content, path):
             values = page.asarray()
             if page.axes == "SYX":  # one plane after another
                 values = np.moveaxis(values, 0, -1)
-        values = values.astype(values.dtype.newbyteorder("="), copy=False)
-        if page.photometric == _WHITE_IS_ZERO and values.dtype.kind == "u":
-            values = np.iinfo(values.dtype).max - values
-        tags = metadata.directory(content, page.offset)
-        turn = tags.get(metadata.ORIENTATION, 1)
-        found = metadata.of_directory(tags)
+            values = values.astype(values.dtype.newbyteorder("="), copy=False)
+            if page.photometric == _WHITE_IS_ZERO and values.dtype.kind == "u":
+                values = np.iinfo(values.dtype).max - values
+            tags = metadata.directory(content, page.offset)
+            turn = tags.get(metadata.ORIENTATION, 1)
+            found = metadata.of_directory(tags)
     except InputError:
         raise
     except DAMAGE as error:
