@@ -44,7 +44,7 @@ def summarise(traces):
     notes = []
     if silent:
         notes.append(f"no R-hat or ESS for {', '.join(silent)}: constant or fewer than 4 draws")
-    if len(next(iter(traces.values()))) == 1:
+    if len(next(iter(traces.values()))) == 1 and len(silent) < len(traces):
         notes.append("one chain only: R-hat compares its two halves")
     return r_hat, ess, notes
 
