@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tifffile
 from conftest import pixels, report_of, smooth
 from PIL import Image
 
@@ -217,3 +218,56 @@ def test_values_that_cannot_be_added_up_are_refused(tdc):
 
 def test_noise_that_drowns_the_picture_is_noise_nevertheless(complete):
     assert report_of(complete("--missing-ratio", "0.2", "--add-noise", "1e280", "--json"))["metrics"]["all"]["psnr"] < 10
+
+
+# -- files that lie -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("planes", [False, True])
+def test_rows_that_are_not_in_a_tiff_file_are_no_black_ones(tdc, planes):
+    values = smooth(20, 24).astype(np.uint16)
+    layout = {"planarconfig": "separate"} if planes else {}
+    tifffile.imwrite("x.tif", np.moveaxis(values, 2, 0) if planes else values, photometric="rgb", **layout)
+    content = bytearray(Path("x.tif").read_bytes())
+    with tifffile.TiffFile("x.tif") as file:
+        tag = file.pages[0].tags["ImageLength"]
+    content[tag.valueoffset : tag.valueoffset + 2] = (500).to_bytes(2, "little")
+    Path("x.tif").write_bytes(content)
+    result = tdc("complete-image", "x.tif", "-o", "y.tif", "--method", "biharmonic", "--missing-ratio", "0.1")
+    assert result.exit_code == 2 and one_line(result.stderr)
+    assert result.stderr.startswith("tdc: x.tif: damaged or cut short (")
+
+
+@pytest.mark.parametrize("kind", ["folder", "loop", "dangling"])
+@pytest.mark.parametrize("role", ["input", "--mask", "--reference"])
+def test_what_is_no_file_is_one_line(tdc, kind, role):
+    if kind == "folder":
+        Path("x.png").mkdir()
+    else:
+        os.symlink("x.png" if kind == "loop" else "none.png", "x.png")
+    words = ["x.png", "--missing-ratio", "0.2"] if role == "input" else ["a.png", role, "x.png"]
+    words += ["--missing-ratio", "0.2"] if role == "--reference" else []
+    result = tdc("complete-image", *words, "-o", "b.png", "--method", "biharmonic")
+    assert result.exit_code == 2 and one_line(result.stderr) and "x.png" in result.stderr
+    assert not os.path.exists("b.png")
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 30_000), (30_000, 1), (8, 30_000), (2, 2), (1, 7), (7, 1)])
+@pytest.mark.parametrize("method", ["biharmonic", "field"])
+def test_pictures_of_any_shape_are_completed(tdc, method, size):
+    picture = smooth(*size)
+    Image.fromarray(picture).save("x.png")
+    mask = np.zeros(size, dtype=np.uint8)
+    mask.reshape(-1)[1::97] = 255
+    Image.fromarray(mask).save("xm.png")
+    result = tdc("complete-image", "x.png", "-o", "y.png", "--mask", "xm.png", "--method", method, "-q")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert np.array_equal(pixels("y.png")[mask == 0], picture[mask == 0])
+    assert np.abs(pixels("y.png").astype(int) - picture).max() < 60
+
+
+def test_a_small_file_of_a_huge_picture_is_refused_before_it_is_decoded(tdc):
+    Image.new("1", (20_000, 10_000)).save("x.png")
+    assert os.path.getsize("x.png") < 100_000
+    result = tdc("complete-image", "x.png", "-o", "y.png", "--method", "field", "--missing-ratio", "0.1")
+    assert result.exit_code == 2 and one_line(result.stderr) and "megapixels are read" in result.stderr

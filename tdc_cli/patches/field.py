@@ -60,6 +60,8 @@ SHIFT = 0.05
 # Pixels up to which a picture is solved in one piece; above, cores of CORE x CORE pixels with a margin, and a coarser grid for pixels
 # farther than REACH from everything observed.
 WHOLE, CORE, MARGIN, REACH, COARSER = 400 * 400, 256, 32, 24, 4
+# Longest side of what is solved in one piece: memory grows with its square.
+LONGEST_SIDE = 2000
 # Windows that the covariance is learnt from, and the least share of observed entries that one must have.
 LEARNT_FROM, LEAST_SHARE = 4, 0.02
 # Longest extrapolation of the accelerated iteration, in EM steps; change of the log covariance at which it has settled.
@@ -387,9 +389,14 @@ class _Learner:
 # -- windows ------------------------------------------------------------------------------------------------------------------
 
 
+def _solved_whole(shape):
+    """Whether a picture of `shape` (H, W) is solved in one piece."""
+    return shape[0] * shape[1] <= WHOLE and max(shape) <= LONGEST_SIDE
+
+
 def _cores(length, other):
     """(window start, window stop, core start, core stop) along an axis of `length` pixels; `other` is the other axis."""
-    if length * other <= WHOLE or length <= CORE + 2 * MARGIN:
+    if _solved_whole((length, other)) or length <= CORE + 2 * MARGIN:
         return [(0, length, 0, length)]
     size = CORE + 2 * MARGIN
     starts = range(0, length, CORE)
@@ -445,7 +452,7 @@ class _Group:
 
     def deep(self):
         """Pixels farther than `REACH` from everything observed, (H, W), or None: they are left to a coarser grid."""
-        if self.shape[0] * self.shape[1] <= WHOLE:
+        if _solved_whole(self.shape):
             return None
         any_observed = self.observed.any(axis=2).view(np.uint8)
         near = scipy.ndimage.maximum_filter(any_observed, size=2 * REACH + 1, mode="constant")
