@@ -6,6 +6,8 @@ import io
 import re
 import shutil
 from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -349,6 +351,40 @@ def test_pages_are_never_replaced_and_have_one_name(complete, folder):
     done = complete("--mask", "m.png", "--html", "page.txt")
     assert (done.exit_code, done.stderr) == (2, "tdc: page.txt: a page is written to .html\n")
     assert not (folder / "b.png").exists()
+
+
+@pytest.fixture
+def folders(folder):
+    """Folder `in` with two pictures, one of them in a folder with an awkward name, and a broken one."""
+    (folder / "in" / "a & b").mkdir(parents=True)
+    shutil.copy("a.png", "in/a.png")
+    shutil.copy("a.png", "in/a & b/50% #1.png")
+    (folder / "in" / "broken.png").write_text("no picture")
+    return folder
+
+
+def in_folders(tdc, *more):
+    return tdc("complete-image", "in", "-o", "out", "--recursive", "--missing-ratio", "0.2", "--method", "biharmonic", "--html", "h", *more)
+
+
+def test_a_folder_gets_a_page_for_each_picture_and_an_index(tdc, folders):
+    assert in_folders(tdc).exit_code == 3
+    assert {str(path.relative_to("h")) for path in Path("h").rglob("*.html")} == {
+        "index.html", "a.png.html", "a & b/50% #1.png.html"
+    }  # fmt: skip
+    parsed = Parsed((folders / "h" / "index.html").read_text(encoding="utf-8"))
+    links = [unquote(attrs["href"]) for attrs in parsed.all("a")]
+    assert links == ["a & b/50% #1.png.html", "a.png.html"] and all((folders / "h" / link).is_file() for link in links)
+    assert "2 done, 1 failed." in parsed.text and "not a picture" in parsed.text
+    assert len(parsed.all("img")) == 2 and decoded(parsed.all("img")[0]["src"]).size == (24, 20)
+
+
+def test_an_index_is_not_replaced_and_knows_what_was_done_before(tdc, folders):
+    assert in_folders(tdc).exit_code == 3
+    assert in_folders(tdc).exit_code == 2
+    assert in_folders(tdc, "--skip-existing").exit_code == 3
+    parsed = Parsed((folders / "h" / "index.html").read_text(encoding="utf-8"))
+    assert "2 skipped, 1 failed." in parsed.text and len(parsed.all("a")) == len(parsed.all("img")) == 2
 
 
 # -- in a browser -------------------------------------------------------------------------------------------------------------

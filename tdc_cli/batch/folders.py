@@ -15,7 +15,7 @@ from .. import media, pipeline
 from ..errors import ConfigError, InputError, MaskError, OutputError, TdcError
 
 # Job's field -> what is appended to the name of the picture, which thereby stays the only one of its name: a.png.json.
-APPENDED = {"report": ".json", "uncertainty": ".npy", "panel": ".png", "incomplete": ""}
+APPENDED = {"report": ".json", "html": ".html", "uncertainty": ".npy", "panel": ".png", "incomplete": ""}
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,14 @@ class Batch:
         were not entered.
     summaries : tuple of Path
         Where the summary goes as JSON and as a table; empty if it is not asked for.
+    index : Path or None
+        Where the index of the pages goes.
     """
 
     tasks: tuple
     ignored: dict
     summaries: tuple = ()
+    index: Path | None = None
 
 
 def natural(path):
@@ -117,11 +120,13 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
         )
     tasks.sort(key=lambda task: natural(task.path))
     summaries = () if template.report is None else (template.report / "summary.json", template.report / "summary.csv")
-    there = [path for path in (*_check_names([task.job for task in tasks if task.job], folders["image"]), *summaries) if path.exists()]
+    index = None if template.html is None else template.html / "index.html"
+    results = _check_names([task.job for task in tasks if task.job], folders["image"])
+    there = [path for path in (*results, *summaries, *([index] if index else [])) if path.exists()]
     if there and not (template.overwrite or template.skip_existing):
         more = f" (and {len(there) - 1} more)" if len(there) > 1 else ""
         raise OutputError(f"{there[0]}: exists already{more}; give --skip-existing to do the others, or --overwrite to replace it")
-    return Batch(tuple(tasks), dict(found.ignored), summaries)
+    return Batch(tuple(tasks), dict(found.ignored), summaries, index)
 
 
 def _may_hold_nan(path):

@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 
-from .. import methods, pipeline
+from .. import media, methods, pipeline
 from ..errors import OutputExists, TdcError
 from ..report import Report
 from ..threads import available
@@ -100,10 +100,10 @@ def complete(job):
 
     def work():
         try:
-            return _finished(job) or Record(str(job.input), "done", report=pipeline.run(job).to_dict())
+            return _finished(job) or Record(str(job.input), "done", report=pipeline.run(job).to_dict(), thumbnail=_thumbnail(job))
         except OutputExists:
             if job.skip_existing:  # another run was quicker
-                return Record(str(job.input), "skipped", report=_earlier(job))
+                return _skipped(job)
             raise
 
     return _guarded(job, work)
@@ -137,7 +137,12 @@ def _guarded(job, work):
 
 def _finished(job):
     """Record of a job that is done already and to be skipped, or None."""
-    return Record(str(job.input), "skipped", report=_earlier(job)) if job.skip_existing and job.finished else None
+    return _skipped(job) if job.skip_existing and job.finished else None
+
+
+def _skipped(job):
+    """Record of a job that is not done again."""
+    return Record(str(job.input), "skipped", report=_earlier(job), thumbnail=_thumbnail(job))
 
 
 def _earlier(job):
@@ -148,6 +153,19 @@ def _earlier(job):
         return Report.from_json(Path(job.report).read_text(encoding="utf-8")).to_dict()
     except (OSError, ValueError, TdcError):
         return None
+
+
+def _thumbnail(job):
+    """Thumbnail of the picture as it was written, if there is to be an index of pages; None where it is gone again."""
+    if job.html is None:
+        return None
+    from .. import page
+
+    try:
+        written = media.read(job.output)
+    except (OSError, TdcError):
+        return None
+    return page.thumbnail(written.colour, written.full_range)
 
 
 def _numbered(work, i, job):

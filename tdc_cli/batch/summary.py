@@ -98,6 +98,8 @@ class Record:
         As `report.Report.to_dict` makes it.
     trace : str or None
         Traceback of an unexpected error; not part of the summary.
+    thumbnail : bytes or None
+        For the index of pages; not part of the summary.
     """
 
     path: str
@@ -105,6 +107,7 @@ class Record:
     error: str | None = None
     report: dict | None = None
     trace: str | None = None
+    thumbnail: bytes | None = None
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, 
         click.echo(summary.to_json().encode(errors="backslashreplace"), nl=False)
     elif not quiet:
         click.echo(_in_words(template.output, summary))
-    written = dry_run or _write(summary, batch.summaries)
+    written = dry_run or _write(batch, summary)
     return 0 if written and not summary.count("failed") else SOME_FAILED
 
 
@@ -84,13 +84,18 @@ def _in_words(output, summary):
     return f"{line}\n  passed over: {passed}" if passed else line
 
 
-def _write(summary, paths):
-    """Write the summary into the folder of reports; whether that worked."""
+def _write(batch, summary):
+    """Write the summary into the folder of reports and the index into that of pages; whether that worked."""
     from ..errors import TdcError
     from ..media.files import make_folder, write_bytes
 
     try:
-        for path, text in zip(paths, (summary.to_json(), summary.to_csv())):
+        texts = dict(zip(batch.summaries, (summary.to_json(), summary.to_csv())))
+        if batch.index is not None:
+            from ..batch import pages
+
+            texts[batch.index] = pages.index(batch, summary.records)
+        for path, text in texts.items():
             make_folder(path.parent)
             write_bytes(path, text.encode(errors="backslashreplace"), replace=True)
     except TdcError as error:
