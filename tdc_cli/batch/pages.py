@@ -30,5 +30,5 @@ def _entry(task, record, folder):
         page=os.path.relpath(task.job.html, folder).replace(os.sep, "/") if there else None,
         report=record.report,
         thumbnail=record.thumbnail,
-        error=record.error,
+        error=record.error and record.error.removeprefix(f"{record.path}: "),
     )
