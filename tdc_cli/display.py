@@ -33,7 +33,7 @@ def limits(full_range, *pictures):
     return low, high if high > low else low + 1.0
 
 
-def to_bytes(picture, low, high):
+def to_bytes(picture, low, high, inks=False):
     """`picture` as uint8 of shape (H, W) or (H, W, 3); channels that are not RGB are averaged, values that are not finite are 0.
 
     Parameters
@@ -41,7 +41,12 @@ def to_bytes(picture, low, high):
     picture : (H, W) or (H, W, C) ndarray
     low, high : float
         See `limits`.
+    inks : bool
+        Whether the channels are cyan, magenta, yellow and black, which darken from white.
     """
+    if inks:
+        light = 1 - (picture - low) / (high - low)
+        return np.rint(255 * light[..., :3] * light[..., 3:]).astype(np.uint8)
     if picture.ndim == 3 and picture.shape[2] != 3:
         picture = picture.mean(axis=2)
     if picture.dtype == np.uint8 and (low, high) == (0, 255):

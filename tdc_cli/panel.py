@@ -60,7 +60,7 @@ def draw_uncertainty(sd, units):
     return _png(figure)
 
 
-def draw_panel(incomplete, completed, sd, truth, full_range, units):
+def draw_panel(incomplete, completed, sd, truth, full_range, units, inks=False):
     """PNG with the pictures incomplete and completed, beside or below them where known uncertainty, and truth and error.
 
     Uncertainty and error have the same units and one colour scale: where the standard deviation is right, the errors look like it.
@@ -74,6 +74,8 @@ def draw_panel(incomplete, completed, sd, truth, full_range, units):
         255 for 8 bits; None scales floats from their smallest to their largest value.
     units : str
         For the label of the colour bar.
+    inks : bool
+        See `display.to_bytes`.
 
     Returns
     -------
@@ -93,7 +95,7 @@ def draw_panel(incomplete, completed, sd, truth, full_range, units):
     low, high = limits(full_range, *(picture for _, picture in pictures))
     for i, (title, picture) in enumerate(pictures):
         axes = figure.add_subplot(grid[0, 2 * i : 2 * i + 2])
-        axes.imshow(to_bytes(picture, low, high), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+        axes.imshow(to_bytes(picture, low, high, inks), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
         axes.set_title(title)
         axes.set_axis_off()
     if heats:

@@ -634,10 +634,11 @@ def _page(plan, report, colour, incomplete, sd, traces):
         _holed(plan, incomplete),
         colour,
         plan.observed,
-        given=plan.media.colour if plan.job.mask is not None else None,
+        given=plan.media.colour if plan.missing["source"] in ("mask", "alpha", "color") else None,
         sd=sd,
         truth=plan.truth,
         full_range=plan.media.full_range,
+        inks=plan.media.mode == "CMYK",
         icc_profile=plan.media.metadata.get("icc_profile"),
     )
     return page.run(report, shown, traces)
@@ -750,4 +751,5 @@ def _write(plan, colour, incomplete, sd):
     if job.panel is not None:
         from .panel import draw_panel
 
-        write_bytes(job.panel, draw_panel(holed, colour, sd, plan.truth, source.full_range, units), replace=job.overwrite)
+        panel = draw_panel(holed, colour, sd, plan.truth, source.full_range, units, source.mode == "CMYK")
+        write_bytes(job.panel, panel, replace=job.overwrite)

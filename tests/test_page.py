@@ -247,6 +247,16 @@ def test_a_colour_profile_is_kept():
     assert found["completed"].info["icc_profile"] == profile and "icc_profile" not in found["error"].info
 
 
+def test_inks_are_shown_as_colours():
+    values = np.zeros((2, 3, 4), dtype=np.uint8)
+    values[0, 0] = (255, 0, 0, 0)  # cyan
+    values[0, 1] = (0, 0, 0, 255)  # black
+    observed = np.ones(values.shape, dtype=bool)
+    found = pictures_of(Parsed(page.run(report(), page.Pictures(values, values, observed, full_range=255, inks=True))))
+    seen = np.asarray(found["completed"])
+    assert [tuple(seen[0, i]) for i in range(3)] == [(0, 255, 255), (0, 0, 0), (255, 255, 255)]
+
+
 # -- colours and charts -------------------------------------------------------------------------------------------------------
 
 

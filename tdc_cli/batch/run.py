@@ -165,7 +165,7 @@ def _thumbnail(job):
         written = media.read(job.output)
     except (OSError, TdcError):
         return None
-    return page.thumbnail(written.colour, written.full_range)
+    return page.thumbnail(written.colour, written.full_range, written.mode == "CMYK")
 
 
 def _numbered(work, i, job):

@@ -48,9 +48,9 @@ def reduced(values, factor):
     return np.asarray(Image.fromarray(np.ascontiguousarray(values)).reduce(factor)) if factor > 1 else values
 
 
-def photograph(picture, low, high, factor, icc_profile=None):
-    """Data URI of a PNG of `picture`, (H, W) or (H, W, C); see `display.to_bytes` for `low` and `high`."""
-    shown = reduced(to_bytes(picture, low, high), factor)
+def photograph(picture, low, high, factor, inks=False, icc_profile=None):
+    """Data URI of a PNG of `picture`, (H, W) or (H, W, C); see `display.to_bytes` for `low`, `high` and `inks`."""
+    shown = reduced(to_bytes(picture, low, high, inks), factor)
     # A colour profile belongs to the channels of the file; those that were averaged have none.
     kept = {"icc_profile": icc_profile} if icc_profile and shown.shape[2:] == picture.shape[2:] else {}
     return _png(Image.fromarray(np.ascontiguousarray(shown)), **kept)
@@ -76,7 +76,7 @@ def holes(missing, factor):
     return _png(Image.fromarray(np.stack([np.full_like(opacity, 255), opacity], axis=2)))
 
 
-def thumbnail(colour, full_range):
+def thumbnail(colour, full_range, inks=False):
     """Small JPEG of a picture, at most `THUMBNAIL` pixels wide and high.
 
     Parameters
@@ -84,12 +84,14 @@ def thumbnail(colour, full_range):
     colour : (H, W) or (H, W, C) ndarray
     full_range : int or None
         See `display.limits`.
+    inks : bool
+        See `display.to_bytes`.
 
     Returns
     -------
     bytes
     """
-    picture = Image.fromarray(np.ascontiguousarray(to_bytes(colour, *limits(full_range, colour))))
+    picture = Image.fromarray(np.ascontiguousarray(to_bytes(colour, *limits(full_range, colour), inks)))
     picture.thumbnail((THUMBNAIL, THUMBNAIL))
     buffer = io.BytesIO()
     picture.save(buffer, "JPEG", quality=THUMBNAIL_QUALITY)

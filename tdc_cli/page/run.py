@@ -31,6 +31,8 @@ class Pictures:
     sd, truth : ndarray or None
     full_range : int or None
         Largest value of the integer type, None for floats.
+    inks : bool
+        Whether the channels are those of CMYK.
     icc_profile : bytes or None
     """
 
@@ -41,6 +43,7 @@ class Pictures:
     sd: np.ndarray | None = None
     truth: np.ndarray | None = None
     full_range: int | None = None
+    inks: bool = False
     icc_profile: bytes | None = None
 
 
@@ -81,6 +84,7 @@ def run(report, shown, traces=None):
     str
     """
     values = report.to_dict()
+    written = values["outputs"].get("image", "-")
     height, width = shown.completed.shape[:2]
     factor = pictures.reduction(height, width)
     size = (-(-height // factor), -(-width // factor))
@@ -91,7 +95,7 @@ def run(report, shown, traces=None):
         "run.html",
         ("viewer.js",),
         report=values,
-        name=PurePath(values["outputs"].get("image", values["input"]["path"])).name,
+        name=PurePath(written if written != "-" else values["input"]["path"]).name,
         facts=_facts(values, units),
         figures=_figures(shown, factor),
         scale=pictures.scale(),
@@ -131,7 +135,7 @@ def _figures(shown, factor):
     if given is not None and shown.truth is not None and np.array_equal(given, shown.truth):
         given = None
     photographs = [
-        ("incomplete", "Incomplete", "What the method saw; holes are black.", shown.incomplete),
+        ("incomplete", "Incomplete", f"What the method saw; holes are {'white' if shown.inks else 'black'}.", shown.incomplete),
         ("completed", "Completed", "The result as written.", shown.completed),
         ("truth", "Truth", "What the result is measured against.", shown.truth),
         ("given", "As given", "The input, with what the mask replaces.", given),
@@ -139,7 +143,7 @@ def _figures(shown, factor):
     photographs = [(name, title, note, picture) for name, title, note, picture in photographs if picture is not None]
     low, high = display.limits(shown.full_range, *(picture for *_, picture in photographs))
     made = [
-        Figure(name, title, note, pictures.photograph(picture, low, high, factor, shown.icc_profile))
+        Figure(name, title, note, pictures.photograph(picture, low, high, factor, shown.inks, shown.icc_profile))
         for name, title, note, picture in photographs
     ]
     missing = ~shown.observed
