@@ -7,6 +7,7 @@ observed60 to observed90, `numpy.packbits` of 256x256x3, True = observed) and `s
 noisy, observed70 to observed90). Results are kept in the --out file: a run that is there is not repeated.
 
 PSNR and SSIM are of the estimate clipped to 0..1 with the observed entries put back; RRE is of the estimate as the method returns it.
+Seconds are those of the processor; the figures are seconds of the clock, of one thread on a machine that was busy with other things.
 """
 
 import argparse
@@ -68,16 +69,16 @@ def problems(reference, ratios):
 
 
 def complete(name, values, observed, given, seed):
-    """Completion by a method, and the seconds it took."""
+    """Completion by a method, and the processor seconds it took: what it would take of one thread that has a core to itself."""
     method = methods.get(name)
     module = method.load()
     known = {f.name for f in fields(module.Config)}
     config = method.configure({key: value for key, value in given.items() if key in known or key != "ordered_modes"})
     if hasattr(module, "warm_up"):
         module.warm_up(values.ndim, config)
-    begin = time.perf_counter()
+    begin = time.process_time()
     done = module.complete(np.where(observed, values, np.nan), observed, config, rng=np.random.default_rng(seed), monitor=methods.silent)
-    return done, time.perf_counter() - begin
+    return done, time.process_time() - begin
 
 
 def on_picture(name, truth, observed, seed):

@@ -16,14 +16,14 @@ LEVELS = (
     {"tensor", "kernels", "display"},
     {"missing", "metrics", "synth", "report", "media", "panel", "threads"},
     {"page"},
-    {"model", "patches"},
+    {"model", "patches", "lowrank"},
     {"methods"},
     {"pipeline", "experiment"},
     {"batch"},
     {"commands"},
 )
 # Arrays only: these know no files and no pictures.
-ALGORITHMS = {"model", "patches", "methods"}
+ALGORITHMS = {"model", "patches", "lowrank", "methods"}
 # Library -> the only parts or modules that may import it.
 PLACES = {
     "click": {"commands"},

@@ -11,6 +11,7 @@ import importlib
 import inspect
 import math
 import re
+import types
 import typing
 from dataclasses import MISSING, dataclass, field, fields
 
@@ -187,7 +188,7 @@ class Method:
 
 def _convert(text, kind, key):
     """`text` as the first type of `kind` (a type or a union) that takes it."""
-    kinds = typing.get_args(kind) or (kind,)
+    kinds = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
     for one in kinds:
         if one is type(None) and text.lower() in ("none", ""):
             return None
@@ -196,8 +197,9 @@ def _convert(text, kind, key):
         if one is str:
             return text
         if one is tuple or typing.get_origin(one) is tuple:
+            inner = (typing.get_args(one) or (int,))[0]
             try:
-                return tuple(int(t) for t in text.split(",") if t)
+                return tuple(inner(t) for t in text.split(",") if t)
             except ValueError:
                 continue
         if one in (int, float):
@@ -220,6 +222,9 @@ _METHODS = (
     Method("field", "coloured Gaussian field: a smooth picture with correlated channels", "tdc_cli.methods.field", uncertainty=True),
     Method("patches", "groups of similar patches, each a low-rank Gaussian, with calibrated uncertainty", "tdc_cli.methods.patches",
            uncertainty=True),
+    Method("falrtc", "FaLRTC: nuclear norms of all unfoldings, smoothed, by Nesterov's method", "tdc_cli.methods.falrtc"),
+    Method("halrtc", "HaLRTC: nuclear norms of all unfoldings, by ADMM", "tdc_cli.methods.halrtc"),
+    Method("tsvd", "t-SVD: nuclear norms of the slices in the Fourier domain of the last mode", "tdc_cli.methods.tsvd", orders=(3, 3)),
     Method("biharmonic", "scikit-image's biharmonic inpainting, channel by channel", "tdc_cli.methods.biharmonic"),
 )
 

@@ -1,0 +1,154 @@
+"""The low-rank methods of other papers: what is theirs beyond the contract of `test_contract`."""
+
+import numpy as np
+import pytest
+from conftest import report_of, smooth
+
+from tdc_cli import errors, lowrank, methods
+from tdc_cli.tensor import cp_to_tensor, unfold
+
+NAMES = ("falrtc", "halrtc", "tsvd")
+
+
+def low_rank_tensor(shape=(20, 18, 15), rank=2, seed=0):
+    """Random tensor of CP rank `rank`, and which entries are observed: two thirds."""
+    rng = np.random.default_rng(seed)
+    truth = cp_to_tensor(np.ones(rank), [rng.standard_normal((n, rank)) for n in shape])
+    return truth, rng.random(shape) > 1 / 3
+
+
+def run(name, values, observed, **parameters):
+    method = methods.get(name)
+    return method.load().complete(values, observed, method.configure(parameters), rng=np.random.default_rng(0), monitor=methods.silent)
+
+
+def error(estimate, truth, observed):
+    """Relative error of the missing entries."""
+    return np.linalg.norm((estimate - truth)[~observed]) / np.linalg.norm(truth[~observed])
+
+
+def nuclear_norms(tensor, weights):
+    """Weighted sum of the nuclear norms of the unfoldings."""
+    return sum(w * np.linalg.svd(unfold(tensor, i), compute_uv=False).sum() for i, w in enumerate(weights))
+
+
+@pytest.mark.parametrize("shape", [(5, 9), (9, 5), (6, 6)])
+@pytest.mark.parametrize("kind", [float, complex])
+def test_shrinking_through_the_gram_matrix_is_that_of_the_decomposition(shape, kind):
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if kind is complex else 0)
+    u, s, vh = np.linalg.svd(matrix, full_matrices=False)
+    shrunk, singular = lowrank.shrink_singular_values(matrix, lowrank.soft(1.0))
+    np.testing.assert_allclose(singular, s[::-1], rtol=1e-10)
+    np.testing.assert_allclose(shrunk, (u * np.maximum(s - 1, 0)) @ vh, atol=1e-10)
+    np.testing.assert_allclose(lowrank.singular_values(matrix), s[::-1], rtol=1e-10)
+
+
+def test_modes_of_few_rows_weigh_little():
+    np.testing.assert_allclose(lowrank.mode_weights((), (256, 256, 3)), np.array([1, 1, 1e-3]) / 2.001)
+    np.testing.assert_allclose(lowrank.mode_weights((), (30, 30, 30)), 1 / 3)
+    np.testing.assert_allclose(lowrank.mode_weights((), (4, 3)), 1 / 2)
+    np.testing.assert_allclose(lowrank.mode_weights((1, 3), (4, 3)), [0.25, 0.75])
+    with pytest.raises(errors.ConfigError, match="2 weights are given, but the tensor has 3 modes"):
+        lowrank.mode_weights((1, 3), (4, 3, 2))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_command_line_takes_it(tdc, name):
+    report = report_of(tdc("complete-image", "a.png", "-o", "b.png", "--missing-ratio", "0.3", "--method", name, "--json"))
+    assert report["method"]["name"] == name
+    assert report["metrics"]["all"]["psnr"] > report["metrics"]["incomplete"]["psnr"] + 6
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("unit", [1e-200, 1e-3, 255.0, 1e200])
+def test_the_unit_of_the_data_does_not_matter(name, unit):
+    values, observed = smooth(16, 14) / 255, np.random.default_rng(1).random((16, 14, 3)) > 0.4
+    plain = run(name, values, observed).mean
+    np.testing.assert_allclose(run(name, unit * values, observed).mean / unit, plain, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_zeros_and_constants_come_back(name):
+    observed = np.random.default_rng(1).random((8, 7, 6)) > 0.3
+    assert not run(name, np.zeros(observed.shape), observed).mean.any()
+    np.testing.assert_allclose(run(name, np.full(observed.shape, 3.0), observed).mean, 3.0, rtol=0.02)
+
+
+@pytest.mark.parametrize("name", ["falrtc", "halrtc"])
+def test_both_reach_the_least_sum_of_nuclear_norms(name):
+    """Of the same convex problem, falrtc but for its smoothing; no step away within what is missing leads further down."""
+    truth, observed = low_rank_tensor()
+    found = run(name, np.where(observed, truth, np.nan), observed, iterations=2000, tolerance=1e-9).mean
+    assert error(found, truth, observed) < 0.01
+    least = nuclear_norms(found, np.full(3, 1 / 3))
+    assert least <= nuclear_norms(truth, np.full(3, 1 / 3)) * (1 + 1e-3)
+    rng = np.random.default_rng(3)
+    for size in (1e-2, 1e-1):
+        away = found + size * np.where(observed, 0, rng.standard_normal(truth.shape))
+        assert nuclear_norms(away, np.full(3, 1 / 3)) > least
+
+
+def test_smoothed_norms_fall_with_every_step_of_falrtc():
+    """The inequality that the search for L ends with, at a fixed smoothing, from the gradient itself."""
+    from tdc_cli.methods import falrtc
+
+    rng = np.random.default_rng(0)
+    tensor, weights, mu = rng.standard_normal((7, 6, 5)), np.array([0.5, 0.3, 0.2]), np.array([0.4, 0.2, 0.1])
+    value, gradient = falrtc.smoothed(tensor, weights, mu)
+    assert value == pytest.approx(falrtc.objective(tensor, weights, mu))
+    direction, step = rng.standard_normal(tensor.shape), 1e-5
+    above, below = (falrtc.objective(tensor + sign * step * direction, weights, mu) for sign in (1, -1))
+    slope = (above - below) / (2 * step)
+    assert slope == pytest.approx(np.sum(gradient * direction), rel=1e-6)
+    steepest = np.sum(weights**2 / mu)
+    assert falrtc.objective(tensor - gradient / steepest, weights, mu) <= value - np.sum(gradient**2) / (2 * steepest)
+
+
+def test_halrtc_starts_below_the_largest_singular_value():
+    """With the authors' fixed penalty nothing would be left of the unfoldings, and the mean of the picture would be the result."""
+    values = smooth(20, 24) / 255
+    observed = np.random.default_rng(0).random(values.shape) > 0.9
+    found = run("halrtc", values, observed).mean
+    assert found[~observed].std() > 0.3 * values.std()
+
+
+def test_tsvd_recovers_a_tensor_of_low_tubal_rank_and_minds_its_modes():
+    rng = np.random.default_rng(0)
+    left, right = rng.standard_normal((24, 2, 6)), rng.standard_normal((2, 22, 6))
+    transformed = np.einsum("irk,rjk->ijk", np.fft.fft(left), np.fft.fft(right))
+    truth = np.fft.ifft(transformed).real
+    observed = rng.random(truth.shape) > 0.4
+    assert error(run("tsvd", np.where(observed, truth, np.nan), observed).mean, truth, observed) < 0.02
+    turned = run("tsvd", np.where(observed, truth, np.nan).transpose(0, 2, 1), observed.transpose(0, 2, 1)).mean.transpose(0, 2, 1)
+    assert error(turned, truth, observed) > 0.2
+
+
+def test_tsvd_refuses_other_orders():
+    with pytest.raises(errors.InputError, match="tsvd takes tensors of 3 modes, not 4; try --method halrtc"):
+        run("tsvd", np.ones((3, 3, 3, 3)), np.ones((3, 3, 3, 3), dtype=bool))
+
+
+def test_a_run_that_has_not_converged_says_so():
+    truth, observed = low_rank_tensor()
+    assert run("halrtc", truth, observed, iterations=3).warnings == ("halrtc had not converged after 3 iterations",)
+    assert run("halrtc", truth, observed).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("halrtc", {"tolerance": 0.0}, "tolerance is 0; it must be above 0 and below 1"),
+        ("halrtc", {"iterations": 0}, "iterations is 0; it must be from 1 to 1000000"),
+        ("halrtc", {"start": 1.0}, "start is 1; it must be above 1 and below 1e+06"),
+        ("halrtc", {"growth": 0.9}, "growth is 0.9; it must be from 1 to 2"),
+        ("halrtc", {"weights": "1,-2"}, "weights are 1, -2; they must be above 0 and finite"),
+        ("falrtc", {"iterations": 16}, "iterations is 16; it must be from 17 to 1000000"),
+        ("tsvd", {"penalty": 0.0}, "penalty is 0; it must be above 0 and below 1e+10"),
+        ("tsvd", {"growth": 3.0}, "growth is 3; it must be from 1 to 2"),
+    ],
+)
+def test_bad_parameters_are_refused(name, parameters, message):
+    with pytest.raises(errors.ConfigError) as caught:
+        methods.get(name).configure(parameters)
+    assert str(caught.value) == message
