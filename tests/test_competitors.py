@@ -7,7 +7,7 @@ from conftest import report_of, smooth
 from tdc_cli import errors, lowrank, methods
 from tdc_cli.tensor import cp_to_tensor, unfold
 
-NAMES = ("falrtc", "halrtc", "tsvd")
+NAMES = ("falrtc", "halrtc", "tsvd", "spc-qv", "spc-tv")
 
 
 def low_rank_tensor(shape=(20, 18, 15), rank=2, seed=0):
@@ -71,8 +71,9 @@ def test_the_unit_of_the_data_does_not_matter(name, unit):
 @pytest.mark.parametrize("name", NAMES)
 def test_zeros_and_constants_come_back(name):
     observed = np.random.default_rng(1).random((8, 7, 6)) > 0.3
+    closer = {"snr": 60.0} if name.startswith("spc") else {}
     assert not run(name, np.zeros(observed.shape), observed).mean.any()
-    np.testing.assert_allclose(run(name, np.full(observed.shape, 3.0), observed).mean, 3.0, rtol=0.02)
+    np.testing.assert_allclose(run(name, np.full(observed.shape, 3.0), observed, **closer).mean, 3.0, rtol=0.02)
 
 
 @pytest.mark.parametrize("name", ["falrtc", "halrtc"])
@@ -129,6 +130,59 @@ def test_tsvd_refuses_other_orders():
         run("tsvd", np.ones((3, 3, 3, 3)), np.ones((3, 3, 3, 3), dtype=bool))
 
 
+@pytest.mark.parametrize("name", ["spc-qv", "spc-tv"])
+def test_every_sweep_of_spc_lowers_its_objective(name):
+    values = smooth(20, 18) / 255
+    observed = np.random.default_rng(0).random(values.shape) > 0.5
+    done = run(name, values, observed, ordered_modes=(0, 1), snr=40.0, strength=0.3, iterations=60)
+    objectives = np.array(done.traces["objective"][0])
+    assert len(objectives) > 10 and done.rank["value"] > 2
+    assert (np.diff(objectives) <= 1e-12 * objectives[0]).all()
+
+
+@pytest.mark.parametrize("name", ["spc-qv", "spc-tv"])
+def test_spc_recovers_a_tensor_of_low_rank_and_ends_at_its_aim(name):
+    truth, observed = low_rank_tensor()
+    done = run(name, np.where(observed, truth, np.nan), observed, snr=60.0)
+    assert done.warnings == () and error(done.mean, truth, observed) < 0.005
+    early = run(name, np.where(observed, truth, np.nan), observed, snr=60.0, iterations=2)
+    assert early.warnings == ("spc had not met the observed entries after 2 sweeps; a lower snr asks for less",)
+
+
+def test_spc_wants_neighbours_alike():
+    rng = np.random.default_rng(0)
+    values = smooth(24, 20) / 255 + 0.05 * rng.standard_normal((24, 20, 3))
+    observed = rng.random(values.shape) > 0.6
+    rough, smoothed = (run("spc-qv", values, observed, ordered_modes=modes).mean for modes in ((), (0, 1)))
+    assert np.abs(np.diff(smoothed, axis=0)).mean() < np.abs(np.diff(rough, axis=0)).mean()
+    assert error(smoothed, smooth(24, 20) / 255, observed) < error(rough, smooth(24, 20) / 255, observed)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 20])
+@pytest.mark.parametrize("strength", [0.0, 0.01, 0.5, 5.0])
+def test_the_flattened_sequence_is_the_minimiser(n, strength):
+    """Its dual, a least squares problem within bounds, is solved by SciPy."""
+    from scipy.optimize import lsq_linear
+
+    from tdc_cli.methods.spc import flatten
+
+    values = np.random.default_rng(n).standard_normal(n)
+    steps = np.diff(np.eye(n), axis=0)
+    expected = values
+    if n > 1 and strength:
+        expected = values - steps.T @ lsq_linear(steps.T, values, bounds=(-strength, strength), tol=1e-14, max_iter=5000).x
+    np.testing.assert_allclose(flatten(values, strength), expected, atol=1e-6)
+
+
+def test_contraction_with_all_vectors_but_one():
+    from tdc_cli.methods.spc import contract
+
+    rng = np.random.default_rng(0)
+    tensor, vectors = rng.standard_normal((2, 3, 4, 5)), [rng.standard_normal(n) for n in (2, 3, 4, 5)]
+    np.testing.assert_allclose(contract(tensor, vectors, 0), np.einsum("ijkl,j,k,l", tensor, *vectors[1:]))
+    np.testing.assert_allclose(contract(tensor, vectors, 2), np.einsum("ijkl,i,j,l", tensor, *vectors[:2], vectors[3]))
+
+
 def test_a_run_that_has_not_converged_says_so():
     truth, observed = low_rank_tensor()
     assert run("halrtc", truth, observed, iterations=3).warnings == ("halrtc had not converged after 3 iterations",)
@@ -145,6 +199,11 @@ def test_a_run_that_has_not_converged_says_so():
         ("halrtc", {"weights": "1,-2"}, "weights are 1, -2; they must be above 0 and finite"),
         ("falrtc", {"iterations": 16}, "iterations is 16; it must be from 17 to 1000000"),
         ("tsvd", {"penalty": 0.0}, "penalty is 0; it must be above 0 and below 1e+10"),
+        ("spc-qv", {"penalty": "cubic"}, "penalty 'cubic' is not one of quadratic, variation"),
+        ("spc-qv", {"strength": -1.0}, "strength is -1; it must be from 0 to below 1e+09"),
+        ("spc-qv", {"snr": 0.0}, "snr is 0; it must be above 0 and at most 120"),
+        ("spc-tv", {"refitted": 0}, "refitted is 0; it must be from 1 to 10000"),
+        ("spc-tv", {"patience": 1.0}, "patience is 1; it must be above 0 and below 1"),
         ("tsvd", {"growth": 3.0}, "growth is 3; it must be from 1 to 2"),
     ],
 )

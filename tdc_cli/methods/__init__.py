@@ -225,6 +225,9 @@ _METHODS = (
     Method("falrtc", "FaLRTC: nuclear norms of all unfoldings, smoothed, by Nesterov's method", "tdc_cli.methods.falrtc"),
     Method("halrtc", "HaLRTC: nuclear norms of all unfoldings, by ADMM", "tdc_cli.methods.halrtc"),
     Method("tsvd", "t-SVD: nuclear norms of the slices in the Fourier domain of the last mode", "tdc_cli.methods.tsvd", orders=(3, 3)),
+    Method("spc-qv", "SPC: smooth rank-one terms in growing number, quadratic variation", "tdc_cli.methods.spc",
+           preset={"penalty": "quadratic", "strength": 0.5}),
+    Method("spc-tv", "SPC: the same with total variation", "tdc_cli.methods.spc", preset={"penalty": "variation", "strength": 0.01}),
     Method("biharmonic", "scikit-image's biharmonic inpainting, channel by channel", "tdc_cli.methods.biharmonic"),
 )
 
