@@ -7,7 +7,7 @@ from conftest import report_of, smooth
 from tdc_cli import errors, lowrank, methods
 from tdc_cli.tensor import cp_to_tensor, unfold
 
-NAMES = ("falrtc", "halrtc", "tsvd", "spc-qv", "spc-tv")
+NAMES = ("falrtc", "halrtc", "tmac", "stdc", "tsvd", "spc-qv", "spc-tv")
 
 
 def low_rank_tensor(shape=(20, 18, 15), rank=2, seed=0):
@@ -183,10 +183,92 @@ def test_contraction_with_all_vectors_but_one():
     np.testing.assert_allclose(contract(tensor, vectors, 2), np.einsum("ijkl,i,j,l", tensor, *vectors[:2], vectors[3]))
 
 
+def test_tmac_recovers_a_tensor_of_low_rank_with_ranks_that_grow():
+    truth, observed = low_rank_tensor((24, 22, 20))
+    done = run("tmac", np.where(observed, truth, np.nan), observed, ranks=(1, 1, 1), most_ranks=(2, 2, 2), tolerance=1e-6)
+    assert error(done.mean, truth, observed) < 1e-3
+    assert done.rank["value"] == 2 and done.parameters["final_ranks"] == [2, 2, 2]
+    low = run("tmac", np.where(observed, truth, np.nan), observed, ranks=(1, 1, 1), most_ranks=(1, 1, 1))
+    assert error(low.mean, truth, observed) > 0.3
+
+
+def test_ranks_of_tmac_by_size():
+    from tdc_cli.methods import tmac
+
+    ranks, most = tmac.allowed_ranks(tmac.Config(), (256, 256, 3))
+    assert ranks.tolist() == [5, 5, 1] and most.tolist() == [50, 50, 2]
+    ranks, most = tmac.allowed_ranks(tmac.Config(), (30, 30, 1))
+    assert ranks.tolist() == [4, 4, 1] and most.tolist() == [8, 8, 1]
+
+
+def test_factors_of_tmac_fit_better_than_the_best_left_one():
+    from tdc_cli.methods import tmac
+
+    rng = np.random.default_rng(0)
+    matrix, right = rng.standard_normal((9, 20)), rng.standard_normal((3, 20))
+    left, fitted = tmac.fit_factors(matrix, right)
+    best_left = matrix @ np.linalg.pinv(right)
+    assert np.linalg.norm(left @ fitted - matrix) < np.linalg.norm(best_left @ right - matrix)
+    more = tmac.grown(rng, fitted, 2)
+    np.testing.assert_array_equal(more[:3], fitted)
+    np.testing.assert_allclose(more[3:] @ fitted.T, 0, atol=1e-10)
+
+
+def test_stdc_fills_rows_that_are_missing_as_a_whole_from_their_neighbours():
+    values = smooth(20, 24) / 255
+    observed = np.random.default_rng(0).random(values.shape) > 0.2
+    observed[7] = False
+    smoothed, plain = (run("stdc", values, observed, ordered_modes=modes).mean for modes in ((0, 1), ()))
+    assert error(smoothed[7], values[7], observed[7]) < 0.5 * error(plain[7], values[7], observed[7])
+
+
+def test_the_core_of_stdc_is_the_minimiser_and_a_step_of_a_factor_goes_down():
+    from tdc_cli.methods import stdc
+
+    rng = np.random.default_rng(0)
+    target, factors = rng.standard_normal((5, 6, 3)), {0: rng.standard_normal((5, 5)), 1: rng.standard_normal((6, 6))}
+    core, ridge = stdc.best_core(target, factors, 0.3), 0.3
+    misfit = target - stdc.multiply(core, {i: v.T for i, v in factors.items()})
+    np.testing.assert_allclose(stdc.multiply(misfit, factors), ridge * core, atol=1e-10)
+
+    matrix, wanted, factor = rng.standard_normal((6, 9)), rng.standard_normal((6, 9)), np.eye(6)
+    laplacian, likeness, eta = stdc.unit_laplacian(6, 2), 2.0, 0.7
+    assert np.linalg.norm(laplacian, 2) == pytest.approx(1) and np.allclose(laplacian.sum(axis=0), 0)
+
+    def objective(v):
+        return (np.linalg.norm(v, "nuc") + likeness * np.trace(v @ laplacian @ v.T)
+                + eta / 2 * np.linalg.norm(wanted - v.T @ matrix) ** 2)  # fmt: skip
+
+    heights = [objective(factor)]
+    for _ in range(20):
+        factor = stdc.next_factor(factor, matrix, wanted, laplacian, likeness, eta)
+        heights.append(objective(factor))
+    assert (np.diff(heights) <= 1e-10).all() and heights[-1] < 0.9 * heights[0]
+
+
 def test_a_run_that_has_not_converged_says_so():
     truth, observed = low_rank_tensor()
     assert run("halrtc", truth, observed, iterations=3).warnings == ("halrtc had not converged after 3 iterations",)
     assert run("halrtc", truth, observed).warnings == ()
+
+
+def test_ranks_that_do_not_fit_are_refused():
+    truth, observed = low_rank_tensor((8, 7, 6))
+    for parameters, message in (
+        ({"ranks": (2, 2)}, "2 ranks are given, but the tensor has 3 modes"),
+        ({"most_ranks": (9, 2, 2)}, "most_ranks are 9, 2, 2; they can be at most 8, 7, 6"),
+        ({"ranks": (3, 3, 3), "most_ranks": (2, 4, 4)}, "ranks are 3, 3, 3; they can be at most 2, 4, 4"),
+    ):
+        with pytest.raises(errors.ConfigError) as caught:
+            run("tmac", truth, observed, **parameters)
+        assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("name", ["spc-qv", "stdc"])
+def test_an_ordered_mode_that_is_not_there_is_refused(name):
+    truth, observed = low_rank_tensor((8, 7, 6))
+    with pytest.raises(errors.ConfigError, match="ordered mode 3 does not exist: the tensor has modes 0 to 2"):
+        run(name, truth, observed, ordered_modes=(0, 3))
 
 
 @pytest.mark.parametrize(
@@ -204,6 +286,11 @@ def test_a_run_that_has_not_converged_says_so():
         ("spc-qv", {"snr": 0.0}, "snr is 0; it must be above 0 and at most 120"),
         ("spc-tv", {"refitted": 0}, "refitted is 0; it must be from 1 to 10000"),
         ("spc-tv", {"patience": 1.0}, "patience is 1; it must be above 0 and below 1"),
+        ("tmac", {"ranks": "5,0"}, "ranks are 5, 0; they must be 1 or more"),
+        ("tmac", {"increment": 0}, "increment is 0; it must be from 1 to 1000"),
+        ("stdc", {"kappa": 0.0}, "kappa is 0; it must be above 0 and below 1e+06"),
+        ("stdc", {"neighbours": 0}, "neighbours is 0; it must be from 1 to 1000"),
+        ("stdc", {"growth": 1.0}, "growth is 1; it must be above 1 and at most 2"),
         ("tsvd", {"growth": 3.0}, "growth is 3; it must be from 1 to 2"),
     ],
 )
