@@ -7,7 +7,7 @@ from conftest import report_of, smooth
 from tdc_cli import errors, lowrank, methods
 from tdc_cli.tensor import cp_to_tensor, unfold
 
-NAMES = ("falrtc", "halrtc", "tmac", "stdc", "tsvd", "spc-qv", "spc-tv")
+NAMES = ("falrtc", "halrtc", "rptc-scad", "tmac", "stdc", "tsvd", "spc-qv", "spc-tv")
 
 
 def low_rank_tensor(shape=(20, 18, 15), rank=2, seed=0):
@@ -183,6 +183,26 @@ def test_contraction_with_all_vectors_but_one():
     np.testing.assert_allclose(contract(tensor, vectors, 2), np.einsum("ijkl,i,j,l", tensor, *vectors[:2], vectors[3]))
 
 
+def test_the_product_of_soft_ranks_recovers_what_nuclear_norms_cannot():
+    truth, _ = low_rank_tensor((20, 20, 20), rank=3)
+    observed = np.random.default_rng(4).random(truth.shape) > 0.75
+    done = run("rptc-scad", np.where(observed, truth, np.nan), observed)
+    assert error(done.mean, truth, observed) < 1e-3 and done.rank["value"] == 3
+    assert error(run("halrtc", np.where(observed, truth, np.nan), observed).mean, truth, observed) > 0.1
+
+
+def test_the_scad_penalty_has_the_slope_that_it_says_and_weights_are_those_of_the_product():
+    from tdc_cli.methods import rptc_scad
+
+    knee, step = 0.8, 1e-6
+    for s in (0.1, 0.7, 0.9, 2.5, 2.9, 3.1, 9.0):
+        rise = rptc_scad.soft_count(np.array([s + step]), knee) - rptc_scad.soft_count(np.array([s - step]), knee)
+        assert rise / (2 * step) == pytest.approx(rptc_scad.scad_slope(s, knee), abs=1e-8)
+    assert rptc_scad.soft_count(np.array([0.0, 3.0, 100.0]), knee) == pytest.approx(2)
+    weights = rptc_scad.tangent_weights([np.array([100.0]), np.array([100.0, 100.0])], [knee, knee])
+    np.testing.assert_allclose(weights, [2 / 3, 1 / 3])
+
+
 def test_tmac_recovers_a_tensor_of_low_rank_with_ranks_that_grow():
     truth, observed = low_rank_tensor((24, 22, 20))
     done = run("tmac", np.where(observed, truth, np.nan), observed, ranks=(1, 1, 1), most_ranks=(2, 2, 2), tolerance=1e-6)
@@ -286,6 +306,9 @@ def test_an_ordered_mode_that_is_not_there_is_refused(name):
         ("spc-qv", {"snr": 0.0}, "snr is 0; it must be above 0 and at most 120"),
         ("spc-tv", {"refitted": 0}, "refitted is 0; it must be from 1 to 10000"),
         ("spc-tv", {"patience": 1.0}, "patience is 1; it must be above 0 and below 1"),
+        ("rptc-scad", {"knee": 0.0}, "knee is 0; it must be above 0 and below 1e+06"),
+        ("rptc-scad", {"start": 0.5}, "start is 0.5; it must be above 1 and below 1e+06"),
+        ("rptc-scad", {"growth": 0.5}, "growth is 0.5; it must be from 1 to 2"),
         ("tmac", {"ranks": "5,0"}, "ranks are 5, 0; they must be 1 or more"),
         ("tmac", {"increment": 0}, "increment is 0; it must be from 1 to 1000"),
         ("stdc", {"kappa": 0.0}, "kappa is 0; it must be above 0 and below 1e+06"),

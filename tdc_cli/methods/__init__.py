@@ -224,6 +224,7 @@ _METHODS = (
            uncertainty=True),
     Method("falrtc", "FaLRTC: nuclear norms of all unfoldings, smoothed, by Nesterov's method", "tdc_cli.methods.falrtc"),
     Method("halrtc", "HaLRTC: nuclear norms of all unfoldings, by ADMM", "tdc_cli.methods.halrtc"),
+    Method("rptc-scad", "RPTC_scad: product of the ranks of all unfoldings, by SCAD penalties", "tdc_cli.methods.rptc_scad"),
     Method("tmac", "TMac: a product of thin matrices for every unfolding, of growing rank", "tdc_cli.methods.tmac"),
     Method("stdc", "STDC: low-rank factors, neighbouring rows alike", "tdc_cli.methods.stdc"),
     Method("tsvd", "t-SVD: nuclear norms of the slices in the Fourier domain of the last mode", "tdc_cli.methods.tsvd", orders=(3, 3)),
