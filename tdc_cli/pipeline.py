@@ -277,8 +277,10 @@ def prepare(job):
     observed, described, notes, warnings = _decide_missing(job, source)
     module, config = _configure(job, method, source.full_range)
     order = source.colour.ndim
-    if not method.orders[0] <= order <= method.orders[1]:
-        raise ConfigError(f"method {method.name} takes tensors of order {method.orders[0]} to {method.orders[1]}, not {order}")
+    least, most = method.orders
+    if not least <= order <= most:
+        taken = f"{least} to {most}" if least < most else least
+        raise ConfigError(f"method {method.name} takes tensors of order {taken}, not {order}")
     truth, more = _truth(job, source)
     values = _values(job, source)
     return Plan(

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from conftest import report_of, smooth
+from PIL import Image
 
 from tdc_cli import errors, lowrank, methods
 from tdc_cli.tensor import cp_to_tensor, unfold
@@ -125,7 +126,10 @@ def test_tsvd_recovers_a_tensor_of_low_tubal_rank_and_minds_its_modes():
     assert error(turned, truth, observed) > 0.2
 
 
-def test_tsvd_refuses_other_orders():
+def test_tsvd_refuses_other_orders(tdc):
+    Image.fromarray(smooth(20, 24, channels=None)).save("grey.png")
+    result = tdc("complete-image", "grey.png", "-o", "b.png", "--mask", "m.png", "--method", "tsvd")
+    assert (result.exit_code, result.stderr) == (2, "tdc: method tsvd takes tensors of order 3, not 2\n")
     with pytest.raises(errors.InputError, match="tsvd takes tensors of 3 modes, not 4; try --method halrtc"):
         run("tsvd", np.ones((3, 3, 3, 3)), np.ones((3, 3, 3, 3), dtype=bool))
 
