@@ -16,14 +16,14 @@ LEVELS = (
     {"tensor", "kernels", "display"},
     {"missing", "metrics", "synth", "report", "media", "panel", "threads"},
     {"page"},
-    {"model", "patches", "lowrank"},
+    {"model", "patches", "lowrank", "variational"},
     {"methods"},
     {"pipeline", "experiment"},
     {"batch"},
     {"commands"},
 )
 # Arrays only: these know no files and no pictures.
-ALGORITHMS = {"model", "patches", "lowrank", "methods"}
+ALGORITHMS = {"model", "patches", "lowrank", "variational", "methods"}
 # Library -> the only parts or modules that may import it.
 PLACES = {
     "click": {"commands"},

@@ -231,6 +231,10 @@ _METHODS = (
     Method("spc-qv", "SPC: smooth rank-one terms in growing number, quadratic variation", "tdc_cli.methods.spc",
            preset={"penalty": "quadratic", "strength": 0.5}),
     Method("spc-tv", "SPC: the same with total variation", "tdc_cli.methods.spc", preset={"penalty": "variation", "strength": 0.01}),
+    Method("fbcp", "fully Bayesian CP, its rank found by automatic relevance determination", "tdc_cli.methods.fbcp", uncertainty=True),
+    Method("fbcp-image", "fbcp as its authors run it on photographs", "tdc_cli.methods.fbcp_image", uncertainty=True),
+    Method("fbcp-mp", "fbcp-image with a mixture prior that wants neighbouring rows and columns alike", "tdc_cli.methods.fbcp_image",
+           preset={"smoothing": 1.0, "iterations": 30}, uncertainty=True),
     Method("biharmonic", "scikit-image's biharmonic inpainting, channel by channel", "tdc_cli.methods.biharmonic"),
 )
 
