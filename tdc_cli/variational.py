@@ -204,7 +204,7 @@ class Factors:
         """Leave out the components whose factors are zero to rounding; at least one stays."""
         stacked = np.concatenate(self.means)
         power = (stacked**2).sum(axis=0)
-        keep = power > len(stacked) * np.spacing(np.linalg.norm(stacked, 2))
+        keep = power > len(stacked) * np.spacing(np.linalg.norm(stacked))
         if not keep.any():
             keep[np.argmax(power)] = True
         if keep.all():
