@@ -235,6 +235,7 @@ _METHODS = (
     Method("fbcp-image", "fbcp as its authors run it on photographs", "tdc_cli.methods.fbcp_image", uncertainty=True),
     Method("fbcp-mp", "fbcp-image with a mixture prior that wants neighbouring rows and columns alike", "tdc_cli.methods.fbcp_image",
            preset={"smoothing": 1.0, "iterations": 30}, uncertainty=True),
+    Method("brtf", "Bayesian robust CP: finds its rank and sets outliers aside", "tdc_cli.methods.brtf"),
     Method("biharmonic", "scikit-image's biharmonic inpainting, channel by channel", "tdc_cli.methods.biharmonic"),
 )
 
