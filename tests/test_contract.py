@@ -12,12 +12,15 @@ from tdc_cli.tensor import cp_to_tensor
 # Enough sweeps to exercise everything; what a short chain says of the posterior is not looked at here.
 SHORT = {"burn_in": 15, "samples": 10, "chains": 1}
 # Methods that model a low-rank tensor; the others may make anything of one.
-LOW_RANK = ("datc", "datc-sc", "datc-ne", "falrtc", "halrtc", "rptc-scad", "tmac", "tsvd")
+LOW_RANK = ("datc", "datc-sc", "datc-ne", "falrtc", "halrtc", "rptc-scad", "tmac", "tsvd", "fbcp", "fbcp-image", "brtf")
 
 
 @pytest.fixture(params=list(methods.REGISTRY))
 def method(request):
-    return methods.get(request.param)
+    method = methods.get(request.param)
+    if method.needs is not None:
+        pytest.importorskip(method.needs, reason="the extra bench is not installed")
+    return method
 
 
 def configure(method, **wanted):

@@ -37,6 +37,8 @@ PLACES = {
     "matplotlib": {"panel", "display"},
     "jinja2": {"page"},
     "markupsafe": {"page"},
+    "cv2": {"methods"},
+    "tensorly": {"methods"},
 }
 # Modules that may import NumPy only inside functions, because `tdc --help` imports them.
 QUICK = {"commands", "report", "errors", "__init__", "__main__"}

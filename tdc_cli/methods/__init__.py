@@ -7,7 +7,7 @@ The registry holds names only, so that listing methods imports none of them, nor
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import inspect
 import math
 import re
@@ -131,6 +131,8 @@ class Method:
         Whether a standard deviation comes with the estimate.
     orders : tuple of int
         Smallest and largest tensor order accepted.
+    needs : str or None
+        Name by which a library is imported that only the extra `bench` installs.
     """
 
     name: str
@@ -139,6 +141,7 @@ class Method:
     preset: dict = field(default_factory=dict)
     uncertainty: bool = False
     orders: tuple = (2, 6)
+    needs: str | None = None
 
     def load(self):
         """Import and return the method's module."""
@@ -155,8 +158,10 @@ class Method:
         Raises
         ------
         ConfigError
-            Unknown key, a value that does not convert, or one the method refuses.
+            The library that the method needs is not there; unknown key, a value that does not convert, or one the method refuses.
         """
+        if self.needs is not None and importlib.util.find_spec(self.needs) is None:
+            raise ConfigError(f"method {self.name} needs {self.needs}, which is not installed; try: pip install 'tdc-cli[bench]'")
         config = self.load().Config
         known = {f.name: f for f in fields(config)}
         values = dict(self.preset)
@@ -237,6 +242,14 @@ _METHODS = (
            preset={"smoothing": 1.0, "iterations": 30}, uncertainty=True),
     Method("brtf", "Bayesian robust CP: finds its rank and sets outliers aside", "tdc_cli.methods.brtf"),
     Method("biharmonic", "scikit-image's biharmonic inpainting, channel by channel", "tdc_cli.methods.biharmonic"),
+    Method("telea", "OpenCV's inpainting by fast marching, channel by channel", "tdc_cli.methods.opencv",
+           preset={"algorithm": "telea"}, needs="cv2"),
+    Method("navier-stokes", "OpenCV's inpainting by the Navier-Stokes equation, channel by channel", "tdc_cli.methods.opencv",
+           preset={"algorithm": "navier-stokes"}, needs="cv2"),
+    Method("linear", "linear interpolation between the nearest observed pixels, channel by channel", "tdc_cli.methods.linear"),
+    Method("nearest", "the nearest observed pixel, channel by channel", "tdc_cli.methods.nearest"),
+    Method("cp-masked", "tensorly's CP decomposition with a mask, of a rank that must be given", "tdc_cli.methods.cp_masked",
+           needs="tensorly"),
 )
 
 REGISTRY = {m.name: m for m in _METHODS}

@@ -7,10 +7,8 @@ S. B. Damelin, N. S. Hoang: On surface completion and image inpainting by biharm
 
 from dataclasses import asdict, dataclass
 
-import numpy as np
-
-from ..errors import InputError
 from . import Completion, silent
+from .channels import fill_channels
 
 
 @dataclass(frozen=True)
@@ -40,16 +38,9 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
     Raises
     ------
     InputError
-        A channel without any observed entry.
+        A channel without any observed entry, or observed entries that are not finite.
     """
     from skimage.restoration import inpaint_biharmonic
 
-    flat = np.where(observed, values, 0.0).reshape(*values.shape[:2], -1)
-    known = observed.reshape(flat.shape)
-    if not known.any(axis=(0, 1)).all():
-        raise InputError("biharmonic needs at least one observed entry in every channel; try --method datc")
-    filled = np.empty_like(flat)
-    for c in range(flat.shape[2]):
-        filled[..., c] = inpaint_biharmonic(flat[..., c], ~known[..., c])
-        monitor(c + 1, flat.shape[2], "channel")
-    return Completion(mean=filled.reshape(values.shape), parameters=asdict(config))
+    filled = fill_channels(values, observed, lambda channel, known: inpaint_biharmonic(channel, ~known), "biharmonic", monitor)
+    return Completion(mean=filled, parameters=asdict(config))

@@ -1,0 +1,69 @@
+"""Linear interpolation on the Delaunay triangles of the observed pixels of the same channel; outside of them the nearest pixel."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from scipy.interpolate import LinearNDInterpolator
+from scipy.ndimage import binary_dilation
+from scipy.spatial import QhullError
+
+from . import Completion, nearest, silent
+from .channels import fill_channels
+
+
+@dataclass(frozen=True)
+class Config:
+    """Linear interpolation has no parameters."""
+
+
+def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
+    """Fill every channel by itself: modes 0 and 1 are the picture, any further modes are channels.
+
+    Parameters
+    ----------
+    values : (H, W, ...) ndarray of float
+        Entries where `observed` is False are never read.
+    observed : (H, W, ...) ndarray of bool
+        True = observed.
+    config : Config
+    rng : numpy.random.Generator
+        Not used: the method is deterministic.
+    monitor : callable
+        Called as ``monitor(done, total, label)`` after every channel.
+
+    Returns
+    -------
+    Completion
+
+    Raises
+    ------
+    InputError
+        A channel without any observed entry, or observed entries that are not finite.
+    """
+    return Completion(mean=fill_channels(values, observed, fill, "linear", monitor), parameters=asdict(config))
+
+
+def fill(channel, known):
+    """Channel with its holes interpolated.
+
+    Parameters
+    ----------
+    channel : (H, W) ndarray of float
+    known : (H, W) ndarray of bool
+
+    Returns
+    -------
+    (H, W) ndarray of float
+    """
+    holes = ~known
+    # A pixel none of whose eight neighbours is missing is no corner of a triangle with a hole inside: the circle around such a triangle
+    # holds no known pixel, so that at that corner it is no larger than the one around a square of four pixels.
+    border = known & binary_dilation(holes, np.ones((3, 3)))
+    result = nearest.fill(channel, known)
+    try:
+        interpolate = LinearNDInterpolator(np.argwhere(border), channel[border])
+    except (QhullError, ValueError):  # fewer than three pixels, or all on one line
+        return result
+    inside = interpolate(np.argwhere(holes))
+    result[holes] = np.where(np.isnan(inside), result[holes], inside)
+    return result

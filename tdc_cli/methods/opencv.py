@@ -1,0 +1,84 @@
+"""OpenCV's two inpainting methods: Telea's fast marching (`telea`) and Bertalmio's Navier-Stokes equation (`navier-stokes`).
+
+Each channel is filled by itself, as single-precision levels from 0 to 255; for holes that all channels share this is what OpenCV makes of
+a colour picture, but for rounding. Telea's method adds a gradient of about one level whatever the scale, so that the scale matters.
+
+References
+----------
+A. Telea: An image inpainting technique based on the fast marching method, Journal of Graphics Tools 9(1), 2004.
+M. Bertalmio, A. L. Bertozzi, G. Sapiro: Navier-Stokes, fluid dynamics, and image and video inpainting, CVPR 2001.
+"""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from ..errors import ConfigError
+from ..tensor import check_observed, largest_size
+from . import Completion, silent
+from .channels import fill_channels
+
+ALGORITHMS = ("telea", "navier-stokes")
+LEVELS = 255.0
+MOST_RADIUS = 100.0
+
+
+@dataclass(frozen=True)
+class Config:
+    """Parameters of OpenCV's inpainting.
+
+    Attributes
+    ----------
+    algorithm : {"telea", "navier-stokes"}
+    radius : float
+        Pixels around each missing pixel that count.
+    """
+
+    algorithm: str = "telea"
+    radius: float = 5.0
+
+    def __post_init__(self):
+        if self.algorithm not in ALGORITHMS:
+            raise ConfigError(f"algorithm '{self.algorithm}' is not one of {', '.join(ALGORITHMS)}")
+        if not 1 <= self.radius <= MOST_RADIUS:
+            raise ConfigError(f"radius is {self.radius:g}; it must be from 1 to {MOST_RADIUS:g} pixels")
+
+
+def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
+    """Fill every channel by itself: modes 0 and 1 are the picture, any further modes are channels.
+
+    Parameters
+    ----------
+    values : (H, W, ...) ndarray of float
+        Any scale and offset: the range of the observed entries becomes 0 to 255. Entries where `observed` is False are never read.
+    observed : (H, W, ...) ndarray of bool
+        True = observed.
+    config : Config
+    rng : numpy.random.Generator
+        Not used: the method is deterministic.
+    monitor : callable
+        Called as ``monitor(done, total, label)`` after every channel.
+
+    Returns
+    -------
+    Completion
+
+    Raises
+    ------
+    InputError
+        A channel without any observed entry, or observed entries that are not finite.
+    """
+    import cv2
+
+    flag = cv2.INPAINT_TELEA if config.algorithm == "telea" else cv2.INPAINT_NS
+
+    def fill(channel, known):
+        return cv2.inpaint(channel.astype(np.float32), (~known).astype(np.uint8), config.radius, flag)
+
+    check_observed(values, observed)
+    top = largest_size(values, observed)  # the difference of two very large values would leave the range of floats
+    relative = np.where(observed, values, 0.0) / top
+    low = float(np.min(relative, where=observed, initial=np.inf))
+    span = float(np.max(relative, where=observed, initial=-np.inf)) - low
+    filled = fill_channels((relative - low) * (LEVELS / span if span else 0.0), observed, fill, config.algorithm, monitor)
+    return Completion(mean=top * (low + filled * (span / LEVELS)), parameters=asdict(config))
