@@ -83,6 +83,9 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     scale = Scale.of(values[observed])
     # Filled with the mean at first, as standardised zeros.
     data = np.where(observed, (np.where(observed, values, 0.0) - scale.centre) / scale.spread, 0.0)
+    if not data.any():  # all alike: there is nothing to decompose, which the least squares would call singular
+        monitor(1, 1, "iteration")
+        return Completion(mean=np.full(values.shape, scale.centre), rank=_rank(0), parameters=asdict(config))
     done = 0
 
     def count(factors, error):
@@ -100,6 +103,11 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     monitor(config.iterations, config.iterations, "iteration")
     return Completion(
         mean=scale.centre + scale.spread * cp_to_tensor(fitted),
-        rank={"value": config.rank, "posterior": {str(config.rank): 1.0}, "paper_count": None},
+        rank=_rank(config.rank),
         parameters=asdict(config),
     )
+
+
+def _rank(value):
+    """Rank as the report wants it."""
+    return {"value": value, "posterior": {str(value): 1.0}, "paper_count": None}
