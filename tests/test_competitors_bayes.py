@@ -155,7 +155,18 @@ def test_the_shape_of_the_outliers_prior_is_that_of_the_largest_bound():
 
 
 @pytest.mark.parametrize("name", (*BAYES, *FILLS))
-@pytest.mark.parametrize("unit", [2.0**20, 2.0**-20])  # powers of 2, since smoothing makes more of rounding with every iteration
+@pytest.mark.parametrize("shape", [(1, 9, 3), (9, 1, 3), (2, 2), (1, 8)])
+def test_the_smallest_pictures_are_completed(name, shape):
+    values = np.random.default_rng(0).random(shape)
+    observed = np.ones(shape, dtype=bool)
+    observed[-1, -1] = False
+    done = run(name, values, observed)
+    assert done.mean.shape == shape and np.isfinite(done.mean).all()
+    assert done.sd is None or np.isfinite(done.sd).all()
+
+
+@pytest.mark.parametrize("name", (*BAYES, *FILLS))
+@pytest.mark.parametrize("unit", [2.0**20, 2.0**-20, 2.0**900, 2.0**-900])  # smoothing makes more of rounding with every iteration
 def test_units_change_nothing(name, unit):
     values = smooth(14, 12) / 255
     observed = np.random.default_rng(1).random(values.shape) > 0.4

@@ -11,7 +11,7 @@ J. Kossaifi, Y. Panagakis, A. Anandkumar, M. Pantic: TensorLy: tensor learning i
 """
 
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Config:
     Attributes
     ----------
     rank : int
-        Number of components.
+        Number of components; no more are taken than any tensor of the shape needs, the number of entries over the longest mode.
     iterations : int
         At most so many.
     tolerance : float
@@ -80,6 +80,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     from tensorly.decomposition import parafac
 
     check_observed(values, observed)
+    config = replace(config, rank=min(config.rank, values.size // max(values.shape)))
     scale = Scale.of(values[observed])
     # Filled with the mean at first, as standardised zeros.
     data = np.where(observed, (np.where(observed, values, 0.0) - scale.centre) / scale.spread, 0.0)

@@ -30,6 +30,7 @@ class Config:
     Attributes
     ----------
     algorithm : {"telea", "navier-stokes"}
+        Which of the two.
     radius : float
         Pixels around each missing pixel that count.
     """
