@@ -277,7 +277,7 @@ def test_panels_show_what_is_known(complete):
         (["--invert-mask", "--missing-ratio", "0.5"], "--invert-mask and --mask-dilate need a --mask"),
         (["--mask", "m.png", "--uncertainty", "u.npy"],
          "method biharmonic gives no uncertainty; leave out --uncertainty or use one of: datc, datc-sc, datc-ne, datc-nx, "
-         "field, patches"),
+         "field, patches, fbcp, fbcp-image, fbcp-mp"),
         (["--mask", "m.png", "--rank", "5"], "method biharmonic has no parameters; leave out rank"),
         (["--mask", "m.png", "--noise-std", "0.1"],
          "method biharmonic has no noise level; leave out --noise-std, known entries then stay as they are"),

@@ -45,7 +45,7 @@ class Config:
         At most so many.
     tolerance : float
         Growth of the bound, relative to its value after two iterations, below which to stop.
-    starts: int
+    starts : int
         The first from singular vectors, all others at random; that of the largest bound is kept. The authors' program has the first alone.
     """
 
