@@ -19,7 +19,7 @@ import pytest
 from conftest import pixels, smooth
 from PIL import Image
 
-from tdc_cli import media, pipeline
+from tdc_cli import media, methods, pipeline
 from tdc_cli.batch import estimate, folders, summary
 from tdc_cli.batch.run import share
 from tdc_cli.errors import OutputError
@@ -574,12 +574,20 @@ def test_going_on_with_nothing_starts_no_process(tdc, tree, monkeypatch):
     assert tdc(*words, "--jobs", "2").stdout.startswith("out: 0 of 3 pictures completed, 3 skipped, ")
 
 
-def test_every_method_has_a_cost():
-    from tdc_cli.methods import REGISTRY
+def test_the_methods_of_this_program_have_a_cost():
+    for name in ("patches", "field", "datc", "datc-sc", "biharmonic"):
+        seconds, space = estimate.cost(methods.get(name), 10**6, 10**5)
+        assert 0 < seconds < 10**5 and 5e7 < space < 1e10
+        assert estimate.cost(methods.get(name), 10**6, 0)[0] == 0
+    assert estimate.cost(methods.get("nearest"), 10**6, 10**5) is None
+    assert estimate.in_words({"seconds": 59.2, "bytes": 1e9}) == "about 60 s on one core and 1000 MB"
+    assert estimate.in_words({"seconds": 7201, "bytes": 1}) == "about 3 h on one core and 10 MB"
+    some = [{"seconds": 2.0, "bytes": 10}, {"seconds": 3.0, "bytes": 30}]
+    assert estimate.together(some, 2) == {"seconds": 5.0, "bytes": 60} and estimate.together([*some, None], 2) is None
 
-    for method in REGISTRY.values():
-        seconds, space = estimate.cost(method, 10**6, 10**5)
-        assert seconds > 0 and space > 10**8
-        assert estimate.cost(method, 10**6, 0)[0] == 0
-    assert estimate.in_words(59.2, 1e9) == "about 60 s on one core and 1000 MB"
-    assert estimate.in_words(7201, 1) == "about 3 h on one core and 10 MB"
+
+def test_a_dry_run_of_a_method_that_was_not_measured_says_so(tdc, folder):
+    done = tdc("complete-image", "a.png", "-o", "b.png", "--mask", "m.png", "--method", "nearest", "--dry-run")
+    assert done.exit_code == 0 and "time and memory of this method are not guessed" in done.stdout
+    done = tdc("complete-image", "a.png", "a.png", "-o", "out", "--mask", "m.png", "--method", "nearest", "--dry-run", "--json")
+    assert json.loads(done.stdout)["estimate"] is None

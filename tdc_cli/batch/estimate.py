@@ -33,8 +33,9 @@ class Cost:
 
 
 FIRST = 250_000
-# Module of the method -> cost. Fitted by eye to processor time and peak memory of runs on one thread: a photograph of 128x128, 256x256 and
-# 512x512 (field and biharmonic) with scratches over 5 % and with half of the pixels missing; 4000x3000 with scratches over 1 %.
+# Module of the method -> cost; others are not guessed. Fitted by eye to processor time and peak memory of runs on one thread: a photograph
+# of 128x128, 256x256 and 512x512 (field and biharmonic) with scratches over 5 % and with half of the pixels missing; 4000x3000 with
+# scratches over 1 %.
 COSTS = {
     "tdc_cli.methods.field": Cost(1.5, 5, 120e6, 50),
     "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 500),
@@ -44,7 +45,7 @@ COSTS = {
 
 
 def cost(method, entries, missing):
-    """Seconds of one core and bytes that completing a picture takes.
+    """Seconds of one core and bytes that completing a picture takes, or None for a method that was not measured.
 
     Parameters
     ----------
@@ -54,9 +55,11 @@ def cost(method, entries, missing):
 
     Returns
     -------
-    (float, float)
+    (float, float) or None
     """
-    each = COSTS[method.module]
+    each = COSTS.get(method.module)
+    if each is None:
+        return None
     seconds = 1e-6 * (each.each * entries + each.missing * missing + each.first * min(entries, FIRST)) if missing else 0.0
     return seconds, each.space + each.space_each * entries + each.space_missing * missing
 
@@ -72,23 +75,33 @@ def describe(plan):
     -------
     dict
     """
-    seconds, space = cost(plan.method, plan.observed.size, plan.missing["count"])
+    found = cost(plan.method, plan.observed.size, plan.missing["count"])
     return {
         "input": plan.media.path,
         "shape": list(plan.media.values.shape),
         "missing": plan.missing,
         "method": plan.method.name,
         "outputs": {key: str(path) for key, path in plan.job.outputs.items()},
-        "estimate": {"seconds": round(seconds, 1), "bytes": int(space)},
+        "estimate": found and {"seconds": round(found[0], 1), "bytes": int(found[1])},
     }
 
 
-def in_words(seconds, bytes):
+def together(estimates, jobs):
+    """Estimate of a batch from those of its pictures, `jobs` at a time; None where one is not known."""
+    if None in estimates:
+        return None
+    return {"seconds": sum(e["seconds"] for e in estimates), "bytes": jobs * max((e["bytes"] for e in estimates), default=0)}
+
+
+def in_words(estimate):
     """Such as ``about 3 min on one core and 300 MB``."""
+    if estimate is None:
+        return "time and memory of this method are not guessed"
+    seconds, space = estimate["seconds"], estimate["bytes"]
     for unit, name in ((3600, "h"), (60, "min"), (1, "s")):
         if seconds >= unit:
             time = f"{math.ceil(seconds / unit)} {name}"
             break
     else:
         time = "1 s"
-    return f"about {time} on one core and {math.ceil(bytes / 1e7) * 10} MB"
+    return f"about {time} on one core and {math.ceil(space / 1e7) * 10} MB"

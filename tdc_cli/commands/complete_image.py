@@ -190,4 +190,4 @@ def _describe(plan, as_json):
     )
     for key, path in planned["outputs"].items():
         click.echo(f"  {key}: {path}")
-    click.echo(f"  {estimate.in_words(**planned['estimate'])}")
+    click.echo(f"  {estimate.in_words(planned['estimate'])}")

@@ -106,11 +106,10 @@ def _write(batch, summary):
 
 def _describe(summary, as_json):
     """What a dry run has found: a line a file, and the sum."""
-    from ..batch.estimate import in_words
+    from ..batch import estimate
 
     found = [record for record in summary.records if record.status == "done"]  # a file that was skipped has the report of its run
-    seconds = sum(record.report["estimate"]["seconds"] for record in found)
-    space = max((record.report["estimate"]["bytes"] for record in found), default=0) * summary.jobs
+    whole = estimate.together([record.report["estimate"] for record in found], summary.jobs)
     if as_json:
         import json
 
@@ -118,7 +117,7 @@ def _describe(summary, as_json):
             {"path": r.path, "status": r.status, "error": r.error, "plan": r.report if r.status == "done" else None}
             for r in summary.records
         ]
-        values = {"files": files, "ignored": summary.ignored, "estimate": {"seconds": seconds, "bytes": space}}
+        values = {"files": files, "ignored": summary.ignored, "estimate": whole}
         click.echo(json.dumps(values, indent=2, ensure_ascii=False).encode(errors="backslashreplace"))
         return
     for record in summary.records:
@@ -128,4 +127,4 @@ def _describe(summary, as_json):
             click.echo(f"{record.path}: {plan['missing']['ratio']:.1%} missing, {by}, to {plan['outputs']['image']}")
         elif record.status == "skipped":
             click.echo(f"{record.path}: done already")
-    click.echo(f"{len(found)} pictures, {in_words(seconds, space)}")
+    click.echo(f"{len(found)} pictures, {estimate.in_words(whole)}")
