@@ -692,28 +692,41 @@ def test_stages_follow_the_holes():
         for stages in patches.courses_for(sparse, patches.Config(passes=count)):
             assert sum(s.passes for s in stages) == count
     careful, falling = patches.courses_for(sparse, patches.Config())
-    assert [s.uncertain for s in careful] == [True] * 3 and [s.uncertain for s in falling] == [False] * 2
-    assert [s.share for s in careful] == [1, 1, 0.5] and [s.share for s in falling] == [1, 0.5]
+    assert [s.uncertain for s in careful] == [True] * 3 and [s.share for s in careful] == [1, 1, 0.5]
     assert all(s.first_rest == s.last_rest == Settings.last_rest for s in careful)
-    assert [(s.first_rest, s.last_rest) for s in falling] == [(0.3, 1e-3), (1e-3, 1e-3)]
-    assert [(s.size, s.members, s.stride, s.passes) for s in falling] == [(6, 36, 3, 12), (4, 32, 2, 2)]
+    assert falling == (Settings(size=6, members=36, stride=3, passes=14, first_rest=0.3),)
     ((one, other),) = patches.courses_for(deep, patches.Config())
     assert one.share == other.share == 1 and not one.uncertain
 
 
-@pytest.mark.parametrize("best", [0, 1])
-def test_the_course_with_the_smaller_held_out_errors_is_taken(monkeypatch, best):
-    """One of the two courses is spoilt: it begins and ends with so large a rest that patches stay at the mean of their group."""
+def test_the_second_course_is_mixed_in_where_held_out_entries_ask_for_it(monkeypatch):
+    """A course is spoilt by so large a rest that patches stay at the mean of their group."""
     truth = photograph("chelsea", 60, 60, 48, 48)
     observed = scattered(truth.shape, 0.9)
-    usual = patches.courses_for(observed, patches.Config(passes=6))[0]
+    usual, other = patches.courses_for(observed, patches.Config(passes=6))
     spoilt = tuple(replace(s, first_rest=1e3, last_rest=1e3) for s in usual)
-    courses = [usual, spoilt] if best == 0 else [spoilt, usual]
-    monkeypatch.setattr(patches, "courses_for", lambda observed, config: courses)
-    done = completed(truth, observed)
-    assert done.parameters["first_rest"] == usual[0].first_rest
-    monkeypatch.setattr(patches, "courses_for", lambda observed, config: [spoilt])
-    assert psnr(done.mean, truth, ~observed) > psnr(completed(truth, observed).mean, truth, ~observed) + 0.5
+
+    def complete_by(*courses):
+        monkeypatch.setattr(patches, "courses_for", lambda observed, config: list(courses))
+        counts = []
+        done = patches.complete(np.where(observed, truth, np.nan), observed, patches.Config(), rng=rng(),
+                                monitor=lambda done, total, label: counts.append((done, total)))  # fmt: skip
+        assert [c[0] for c in counts] == list(range(1, len(counts) + 1)) and counts[-1][0] == counts[-1][1]
+        return done
+
+    alone = complete_by(usual, spoilt)
+    assert alone.parameters["falling_in_result"] == 0 and alone.parameters["passes"] == 6
+    mixed = complete_by(spoilt, other)
+    assert mixed.parameters["falling_in_result"] == patches.FALLING_SHARE and mixed.parameters["passes"] == 12
+    assert psnr(mixed.mean, truth, ~observed) > psnr(complete_by(spoilt).mean, truth, ~observed) + 0.5
+
+
+def test_results_are_the_first_course_and_its_means_with_the_others(monkeypatch):
+    monkeypatch.setattr(patches, "_refine", lambda values, observed, start, stages, *more: (start + stages, np.full(3, stages**2)))
+    means, variances = zip(*patches._results(None, None, np.zeros(3), [1.0, 2.0, 5.0], 0.0, None, None, True))
+    share = patches.FALLING_SHARE
+    assert [m[0] for m in means] == pytest.approx([1, 1 + share, 1 + 4 * share])
+    assert [v[0] for v in variances] == pytest.approx([1, 1 + 3 * share, 1 + 24 * share])
 
 
 def test_courses_are_judged_by_all_rehearsals_together():

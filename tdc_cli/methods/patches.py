@@ -5,6 +5,7 @@ everything. The start is the coloured field, blended with the paper's global mod
 """
 
 import math
+from collections import deque
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -27,8 +28,9 @@ DEEP_SIZE, DEEP_MEMBERS = 8, 64
 PASSES, SPARSE_PASSES, STROKE_PASSES, HELD_OUT_PASSES = 18, 14, 12, 2 / 3
 # Share of scattered missing entries above which what they leave open is reckoned with; then groups are smaller.
 SPARSE, SPARSE_MEMBERS = 0.75, 36
-# Variance of the rest in the first and the last pass of the other course for sparse entries, relative to that of the observed entries.
-HIGH_REST, LOW_REST = 0.3, 1e-3
+# The other course for sparse entries: variance of the rest in the first pass, relative to that of the observed entries, and the weight of
+# what it gives beside the usual course, where held-out entries ask for it.
+HIGH_REST, FALLING_SHARE = 0.3, 0.6
 # The most passes that go over wider patches, by so much, where entries are sparse or holes deep, and over finer patches at the end where
 # what is missing is scattered; the finer ones' result is averaged with what they began with.
 WIDE_PASSES, WIDER, WIDE_MEMBERS = 3, 5 / 4, 48
@@ -128,24 +130,24 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         windows = windows if config.calibrate else []
     # The other course is gone to its end, for it is cheap, and what it is worth shows only there.
     rehearsed = [_shortened(courses[0]), *courses[1:]] if config.calibrate else []
-    passes = _passes(courses[0]) + len(windows) * sum(_passes(stages) for stages in rehearsed)
-    progress = _Progress(monitor, passes * len(_blocks(values)))
+    progress = _Progress(monitor, len(_blocks(values)), len(windows) * _passes(rehearsed) + _passes(courses))
     if config.noise_std == "auto":
         config = replace(config, noise_std=math.sqrt(field.solve(values, observed, None).noise_variance))
     noise = float(config.noise_std) ** 2
 
     tries = [_rehearse(values[w], observed[w], rehearsed, noise, config, rng, progress) for w in windows]
     best, errors, spreads = _best(tries)
-    stages = courses[best]
+    progress.leave_out(_passes(courses[best + 1 :]))
+    courses = courses[: best + 1]
     partner = tries[0].partners[best] if len(tries) == 1 else _Partner()
     if config.start == "global":
         partner = replace(partner, start=1.0)
     scale = calibrate.fit_scale(errors, spreads, noise)
 
     whole = _global(values, observed, EARNEST, rng) if partner.start else None
-    stages = partner.widened(stages, config)
-    estimate, variance = _refine(values, observed, _start(values, observed, noise, partner, whole), stages, noise, rng, progress,
-                                 config.calibrate)  # fmt: skip
+    courses = [partner.widened(stages, config) for stages in courses]
+    results = _results(values, observed, _start(values, observed, noise, partner, whole), courses, noise, rng, progress, config.calibrate)
+    estimate, variance = deque(results, maxlen=1).pop()
     if partner.share:
         estimate += partner.share * (whole - estimate)
     if noise == 0:
@@ -160,14 +162,15 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         verdict = {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, noise, rng)}
         if scale is None:
             warnings.append(f"only {len(errors)} observed entries could be held out: the standard deviations are not calibrated")
-    used = {name: getattr(stages[0], name) for name in (*LIMITS, "first_rest")} | {"passes": _passes(stages)}
+    used = {name: getattr(courses[0][0], name) for name in LIMITS} | {"passes": _passes(courses)}
     return Completion(
         mean=estimate.reshape(shape),
         sd=None if sd is None else sd.reshape(shape),
         predictive_sd=None if sd is None else (np.sqrt(sd**2 + noise) if noise else sd).reshape(shape),
         noise_std=math.sqrt(noise) if noise else None,
         held_out=verdict,
-        parameters=asdict(config) | used | {"global_in_start": partner.start, "global_in_result": partner.share},
+        parameters=asdict(config) | used | {"global_in_start": partner.start, "global_in_result": partner.share,
+                                      "falling_in_result": FALLING_SHARE if best else 0.0},
         warnings=tuple(warnings),
     )
 
@@ -182,11 +185,11 @@ def _in_units(unit, values, observed, config, rng, monitor):
 
 
 def courses_for(observed, config):
-    """Courses that the passes may take for a picture and its holes, `config` first; the held-out round says which is best.
+    """Courses of the passes for a picture and its holes, `config` first; the held-out round says whether the second pays.
 
     Deep strokes and sparse entries go on to wider patches. Scattered entries end with finer ones, averaged with what was there before.
     Sparse entries have two courses: one with a small isotropic rest that reckons with what is left open, better for texture, and one whose
-    rest falls from much higher, better where the picture is much the same again and again.
+    rest falls from much higher. Where the picture is much the same again and again, their mean is better.
 
     Parameters
     ----------
@@ -217,11 +220,8 @@ def courses_for(observed, config):
     if not sparse:
         return [_without_empty(main, wider, finer)]
     wider = replace(wider, members=config.members or WIDE_MEMBERS)
-    rests = {"first_rest": HIGH_REST, "last_rest": LOW_REST}
-    return [
-        _without_empty(*(replace(s, uncertain=True, first_rest=s.last_rest) for s in (main, wider, finer))),
-        _without_empty(replace(main, passes=passes - fine, **rests), replace(finer, first_rest=LOW_REST, last_rest=LOW_REST)),
-    ]
+    careful = _without_empty(*(replace(s, uncertain=True, first_rest=s.last_rest) for s in (main, wider, finer)))
+    return [careful, (replace(main, passes=passes, first_rest=HIGH_REST),)]
 
 
 def _without_empty(*stages):
@@ -234,9 +234,9 @@ def _shortened(stages):
     return tuple(replace(s, passes=math.ceil(HELD_OUT_PASSES * s.passes)) for s in stages)
 
 
-def _passes(stages):
-    """Passes of all stages."""
-    return sum(s.passes for s in stages)
+def _passes(courses):
+    """Passes of all stages of all courses."""
+    return sum(s.passes for stages in courses for s in stages)
 
 
 def _scaled(settings, factor, most):
@@ -297,7 +297,7 @@ class _Partner:
 
 @dataclass(frozen=True)
 class _Rehearsal:
-    """What a round with held-out entries gave for every course: their errors and relative spreads, and the part of the global model."""
+    """What a round with held-out entries gave for every one of `_results`: errors, relative spreads, and the part of the global model."""
 
     partners: list
     errors: list
@@ -305,7 +305,7 @@ class _Rehearsal:
 
 
 def _best(tries):
-    """Number of the course with the smallest errors in all `tries`, and its errors and spreads."""
+    """Number of the result with the smallest errors in all `tries`, and its errors and spreads."""
     if not tries or not tries[0].errors:
         return 0, np.empty(0), np.empty(0)
     best = int(np.argmin([sum(np.sum(e**2) for e in errors) for errors in zip(*(t.errors for t in tries))]))
@@ -328,8 +328,7 @@ def _rehearse(values, observed, courses, noise, config, rng, progress):
     if not courses:
         return _Rehearsal([partner], [], [])
     partners, errors, spreads = [], [], []
-    for stages in courses:
-        estimate, variance = _refine(values, kept, start, partner.widened(stages, config), noise, rng, progress, True)
+    for estimate, variance in _results(values, kept, start, [partner.widened(c, config) for c in courses], noise, rng, progress, True):
         share = 0.0
         if config.start == "auto" and partner.start:
             share = _best_weight(values, estimate, whole, held)
@@ -361,6 +360,19 @@ def _best_weight(values, one, other, held):
     return float(min(weight, 1.0)) if weight >= LEAST_WEIGHT else 0.0
 
 
+def _results(values, observed, start, courses, noise, rng, progress, variance):
+    """Iterate over what `_refine` gives: by the first course alone, and by each other one mixed with the first."""
+    starts, first = [start] * len(courses), None
+    del start  # as in `_refine`
+    for stages in courses:
+        result = _refine(values, observed, starts.pop(), stages, noise, rng, progress, variance)
+        if first is None:
+            first = result if starts else ()
+        else:
+            result = tuple(None if a is None else a + FALLING_SHARE * (b - a) for a, b in zip(first, result))
+        yield result
+
+
 def _refine(values, observed, start, stages, noise, rng, progress, variance):
     """`refine`, in blocks of channels."""
     blocks = _blocks(values)
@@ -375,14 +387,18 @@ def _refine(values, observed, start, stages, noise, rng, progress, variance):
 
 
 class _Progress:
-    """Counts passes for a monitor."""
+    """Counts passes, over `blocks` of channels each, for a monitor."""
 
-    def __init__(self, monitor, total):
-        self.monitor, self.total, self.done = monitor, total, 0
+    def __init__(self, monitor, blocks, passes):
+        self.monitor, self.blocks, self.done, self.total = monitor, blocks, 0, blocks * passes
 
     def __call__(self):
         self.done += 1
         self.monitor(self.done, self.total, "pass")
+
+    def leave_out(self, passes):
+        """Expect so many passes less."""
+        self.total -= self.blocks * passes
 
 
 def warm_up(order, config):
