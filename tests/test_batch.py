@@ -579,7 +579,7 @@ def test_the_methods_of_this_program_have_a_cost():
         seconds, space = estimate.cost(methods.get(name), 10**6, 10**5)
         assert 0 < seconds < 10**5 and 5e7 < space < 1e10
         assert estimate.cost(methods.get(name), 10**6, 0)[0] == 0
-    assert estimate.cost(methods.get("nearest"), 10**6, 10**5) is None
+    assert estimate.cost(methods.get("halrtc"), 10**6, 10**5) is None
     assert estimate.in_words({"seconds": 59.2, "bytes": 1e9}) == "about 60 s on one core and 1000 MB"
     assert estimate.in_words({"seconds": 7201, "bytes": 1}) == "about 3 h on one core and 10 MB"
     some = [{"seconds": 2.0, "bytes": 10}, {"seconds": 3.0, "bytes": 30}]
@@ -587,7 +587,7 @@ def test_the_methods_of_this_program_have_a_cost():
 
 
 def test_a_dry_run_of_a_method_that_was_not_measured_says_so(tdc, folder):
-    done = tdc("complete-image", "a.png", "-o", "b.png", "--mask", "m.png", "--method", "nearest", "--dry-run")
+    done = tdc("complete-image", "a.png", "-o", "b.png", "--mask", "m.png", "--method", "halrtc", "--dry-run")
     assert done.exit_code == 0 and "time and memory of this method are not guessed" in done.stdout
-    done = tdc("complete-image", "a.png", "a.png", "-o", "out", "--mask", "m.png", "--method", "nearest", "--dry-run", "--json")
+    done = tdc("complete-image", "a.png", "a.png", "-o", "out", "--mask", "m.png", "--method", "halrtc", "--dry-run", "--json")
     assert json.loads(done.stdout)["estimate"] is None

@@ -35,12 +35,19 @@ class Cost:
 FIRST = 250_000
 # Module of the method -> cost; others are not guessed. Fitted by eye to processor time and peak memory of runs on one thread: a photograph
 # of 128x128, 256x256 and 512x512 (field and biharmonic) with scratches over 5 % and with half of the pixels missing; 4000x3000 with
-# scratches over 1 %.
+# scratches over 1 %. The Bayesian and the plain methods with half missing only, fbcp by its kin.
 COSTS = {
     "tdc_cli.methods.field": Cost(1.5, 5, 120e6, 50),
     "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 500),
     "tdc_cli.methods.patches": Cost(0.5, 530, 250e6, 60, first=40),
     "tdc_cli.methods.datc": Cost(100, 0, 200e6, 300),
+    "tdc_cli.methods.fbcp": Cost(25, 0, 80e6, 500),
+    "tdc_cli.methods.fbcp_image": Cost(15, 0, 80e6, 500),
+    "tdc_cli.methods.brtf": Cost(13, 0, 80e6, 550),
+    "tdc_cli.methods.opencv": Cost(0.1, 1.5, 80e6, 70),
+    "tdc_cli.methods.linear": Cost(0.1, 15, 90e6, 60, 340),
+    "tdc_cli.methods.nearest": Cost(0.1, 0.1, 80e6, 40),
+    "tdc_cli.methods.cp_masked": Cost(6, 0, 90e6, 120),
 }
 
 
