@@ -35,7 +35,7 @@ class Cost:
 FIRST = 250_000
 # Module of the method -> cost; others are not guessed. Fitted by eye to processor time and peak memory of runs on one thread: a photograph
 # of 128x128, 256x256 and 512x512 (field and biharmonic) with scratches over 5 % and with half of the pixels missing; 4000x3000 with
-# scratches over 1 %. The Bayesian and the plain methods with half missing only, fbcp by its kin.
+# scratches over 1 %. From `fbcp` on: drawn pictures of 256x256 or 512x512 with half of the pixels missing alone.
 COSTS = {
     "tdc_cli.methods.field": Cost(1.5, 5, 120e6, 50),
     "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 500),
