@@ -48,6 +48,7 @@ class Config:
     Attributes
     ----------
     penalty : {"quadratic", "variation"}
+        Of neighbours that differ: the square of the difference, or its size.
     strength : float
         rho of the ordered modes.
     ordered_modes : tuple of int
