@@ -245,6 +245,18 @@ def test_what_makes_no_triangle_gives_the_nearest_pixel(places):
 
 
 @pytest.mark.parametrize("name", ["telea", "navier-stokes"])
+@pytest.mark.parametrize("shape", [(1, 9), (9, 1)])
+def test_a_single_row_is_the_same_whatever_was_in_memory(name, shape):
+    values, observed = np.linspace(0, 1, 9).reshape(shape), np.ones(shape, dtype=bool)
+    observed[-1, -1] = False
+    found = []
+    for size in range(100, 130):
+        np.full(size, 1e30, dtype=np.float32)  # leaves large values in memory that is given out next
+        found.append(run(name, values, observed).mean[-1, -1])
+    assert set(found) == {found[0]} and 0.5 < found[0] < 1.1
+
+
+@pytest.mark.parametrize("name", ["telea", "navier-stokes"])
 def test_whole_pixels_are_filled_as_opencv_fills_a_picture(name):
     cv2 = pytest.importorskip("cv2", reason="the extra bench is not installed")
     picture = smooth(24, 22)

@@ -74,7 +74,11 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
     flag = cv2.INPAINT_TELEA if config.algorithm == "telea" else cv2.INPAINT_NS
 
     def fill(channel, known):
-        return cv2.inpaint(channel.astype(np.float32), (~known).astype(np.uint8), config.radius, flag)
+        # Of a picture with a single row or column OpenCV reads beyond the end; such a one is given three times.
+        margins = [(1, 1) if n == 1 else (0, 0) for n in channel.shape]
+        holes = np.pad((~known).astype(np.uint8), margins, mode="edge")
+        filled = cv2.inpaint(np.pad(channel.astype(np.float32), margins, mode="edge"), holes, config.radius, flag)
+        return filled[tuple(slice(before, before + n) for (before, _), n in zip(margins, channel.shape))]
 
     check_observed(values, observed)
     top = largest_size(values, observed)  # the difference of two very large values would leave the range of floats
