@@ -266,6 +266,28 @@ def test_pictures_of_any_shape_are_completed(tdc, method, size):
     assert np.abs(pixels("y.png").astype(int) - picture).max() < 60
 
 
+def test_memory_does_not_grow_with_the_square_of_a_side():
+    """Of a mode of 3000 rows: 3000 x 3000 numbers are 72 megabytes."""
+    import tracemalloc
+
+    from tdc_cli.model.coherence import Coherence
+    from tdc_cli.model.rank import rank_one_starts
+
+    tensor = np.random.default_rng(0).random((3000, 2, 3))
+    tracemalloc.start()
+    try:
+        coherence = Coherence.of(3000, 0.5, 1.0)
+        starts = rank_one_starts(tensor, 0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 10e6
+    assert len(coherence.eigenvalues) == 3000 and coherence.eigenvalues.min() < 1e-12 < coherence.eigenvalues.max()
+    left = np.linalg.svd(tensor.reshape(3000, 6), full_matrices=False)[0]
+    for column, (vector, *_) in enumerate(starts):
+        assert abs(vector @ left[:, column]) == pytest.approx(1)
+
+
 def test_a_small_file_of_a_huge_picture_is_refused_before_it_is_decoded(tdc):
     Image.new("1", (20_000, 10_000)).save("x.png")
     assert os.path.getsize("x.png") < 100_000

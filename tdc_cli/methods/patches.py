@@ -41,6 +41,8 @@ EARNEST = {"rank": 100, "burn_in": 40, "samples": 30}
 MOST_GLOBAL, LEAST_WEIGHT = 4_000_000, 0.05
 # A picture of more than REHEARSED squares of this side is rehearsed on so many of them, and the global model has no part in it.
 REHEARSED, SQUARE = 4, 256
+# Longest side of a picture that the global model has a part in: the time of its coherence grows with the square of the side.
+LONGEST_GLOBAL = 4000
 # Where the global model is worth this much beside the field, the picture repeats itself, and similar patches are looked for farther off.
 MUCH, FAR = 0.3, 30
 LIMITS = {"size": (2, 16), "members": (2, 512), "window": (1, 200), "stride": (1, 16), "passes": (1, 1000)}
@@ -125,7 +127,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     values, observed = values.reshape(*shape[:2], -1), observed.reshape(*shape[:2], -1)
     courses = courses_for(observed, config)
     windows = rehearsal_windows(observed, rng) if config.calibrate or config.start == "auto" else []
-    if len(windows) > 1 and config.start == "auto":
+    if config.start == "auto" and (len(windows) > 1 or max(shape[:2]) > LONGEST_GLOBAL):
         config = replace(config, start="field")
         windows = windows if config.calibrate else []
     # The other course is gone to its end, for it is cheap, and what it is worth shows only there.

@@ -8,6 +8,7 @@ the joint prior of a column is ``N(mu 1, Q^-1)``, ``Q = tau I + eta0 (D - W)`` w
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import eigvals_banded
 
 # Neighbours whose weight relative to the nearest one falls below this are left out; they could not be felt.
 NEGLIGIBLE = 1e-6
@@ -45,12 +46,14 @@ class Coherence:
         kernel = kernel[kernel >= NEGLIGIBLE]
         kernel = (kernel / (2.0 * kernel.sum()))[: size - 1]
         reach = len(kernel)
-        laplacian = np.zeros((size, size))
+        degrees = np.zeros(size)
+        bands = np.zeros((reach + 1, size))  # of D - W: the diagonal and those below it
         for d, w in enumerate(kernel, 1):
-            laplacian -= w * (np.eye(size, k=d) + np.eye(size, k=-d))
-        degrees = -laplacian.sum(axis=1)
-        laplacian += np.diag(degrees)
-        eigenvalues = np.maximum(np.linalg.eigvalsh(laplacian), 0.0)
+            degrees[d:] += w
+            degrees[:-d] += w
+            bands[d, :-d] = -w
+        bands[0] = degrees
+        eigenvalues = np.maximum(eigvals_banded(bands, lower=True), 0.0)
         colours = tuple(np.arange(c, size, reach + 1) for c in range(min(reach + 1, size)))
         return cls(strength, kernel, degrees, eigenvalues, colours)
 

@@ -226,9 +226,13 @@ def rank_one_starts(tensor, mode, count=3):
     if tensor.ndim == 1:
         return [[tensor]]
     matrix = unfold(tensor, mode)
-    _, vectors = np.linalg.eigh(matrix @ matrix.T)
+    if len(matrix) <= matrix.shape[1]:
+        _, vectors = np.linalg.eigh(matrix @ matrix.T)
+    else:  # from the smaller side: a long mode would want the square of its length in memory
+        vectors = matrix @ np.linalg.eigh(matrix.T @ matrix)[1]
+        vectors /= np.linalg.norm(vectors, axis=0) + np.finfo(float).tiny
     starts = []
-    for column in range(1, min(count, len(vectors)) + 1):
+    for column in range(1, min(count, vectors.shape[1]) + 1):
         vector = vectors[:, -column]
         rest = rank_one_starts(np.tensordot(vector, tensor, (0, mode)), 0, count=1)[0]
         starts.append([*rest[:mode], vector, *rest[mode:]])
