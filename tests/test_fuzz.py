@@ -90,7 +90,7 @@ def _valid():
         "float.tif": _tiff(floats, photometric="rgb"),
         "deep.tif": _tiff(deep, photometric="rgb"),
         "planes.tif": _tiff(np.moveaxis(deep, 2, 0), photometric="rgb", planarconfig="separate"),
-        "pages.tif": _tiff(np.stack([grey] * 3)),
+        "pages.tif": _tiff(np.stack([grey] * 3), photometric="minisblack"),
         "double.tif": _tiff(holed),
         "rgb.webp": _pillow(rgb, "WEBP", lossless=True),
         "rgba.webp": _pillow(rgba, "WEBP"),

@@ -34,6 +34,7 @@ def info(as_json):
         "threads": threads.available(),
         "cache": _cache(),
         "formats": media.extensions(),
+        "holds": {f.name: f"{' '.join(f.modes)} of {' '.join(f.types)}" for f in media.FORMATS.values()},
         "codecs": codecs.versions(),
         "linear_algebra": _linear_algebra(),
         "environment": {key: value for key, value in sorted(os.environ.items()) if key.startswith(_PREFIXES)},
