@@ -307,11 +307,17 @@ class _Rehearsal:
 
 
 def _best(tries):
-    """Number of the result with the smallest errors in all `tries`, and its errors and spreads."""
+    """Number of the result to take, and its errors and spreads in all `tries`.
+
+    The first, unless another's squared errors are smaller by more than the standard error of their mean difference.
+    """
     if not tries or not tries[0].errors:
         return 0, np.empty(0), np.empty(0)
-    best = int(np.argmin([sum(np.sum(e**2) for e in errors) for errors in zip(*(t.errors for t in tries))]))
-    return best, *(np.concatenate([getattr(t, name)[best] for t in tries]) for name in ("errors", "spreads"))
+    errors, spreads = ([np.concatenate(parts) for parts in zip(*(getattr(t, name) for t in tries))] for name in ("errors", "spreads"))
+    gains = [errors[0] ** 2 - other**2 for other in errors]
+    sure = [gain.sum() - gain.std() * math.sqrt(len(gain)) for gain in gains]
+    best = int(np.argmax(sure))
+    return best, errors[best], spreads[best]
 
 
 def _rehearse(values, observed, courses, noise, config, rng, progress):
