@@ -4,7 +4,7 @@ VENV := .venv
 DEMO := demo-output
 WORKERS ?= 2
 
-.PHONY: demo test check formats clean
+.PHONY: demo test fuzz check formats clean
 
 # The stamp is as new as the last successful install, so that a changed pyproject.toml installs again.
 $(VENV)/installed: pyproject.toml

@@ -1,5 +1,18 @@
-"""``python -m tdc_cli`` is ``tdc``."""
+"""``tdc``, also as ``python -m tdc_cli``: the door, which answers Ctrl-C while the rest is still being loaded."""
 
-from .commands.main import main
+import sys
 
-main(prog_name="tdc")
+
+def main():
+    """Run the program; see `tdc_cli.commands.main`."""
+    try:
+        from .commands.main import main as command
+
+        command(prog_name="tdc")
+    except KeyboardInterrupt:
+        print("tdc: interrupted", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

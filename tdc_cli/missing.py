@@ -323,13 +323,15 @@ def from_alpha(alpha, opaque, *, picture, dilate=0):
     missing = _grown(alpha == 0, dilate)
     if missing.all():
         raise MaskError(f"{picture}: every pixel is transparent: nothing is left to complete from")
-    soft = int(np.count_nonzero((alpha > 0) & (alpha < opaque)))
+    partly = (alpha > 0) & (alpha < opaque)
+    soft, left = int(np.count_nonzero(partly)), int(np.count_nonzero(partly & ~missing))
     notes = []
     if not missing.any():
         notes.append(f"{picture}: no pixel is wholly transparent: the output equals the input")
-    elif soft and not dilate:
+    elif left:
         notes.append(
-            f"{picture}: {soft} pixels are partly transparent and count as known; if a rim of the damage stays, give --mask-dilate 2"
+            f"{picture}: {left} pixels are partly transparent and count as known; if a rim of the damage stays, give "
+            f"--mask-dilate {dilate + 2}"
         )
     return Mask(~missing, soft, tuple(notes))
 

@@ -280,7 +280,8 @@ def prepare(job):
     least, most = method.orders
     if not least <= order <= most:
         taken = f"{least} to {most}" if least < most else least
-        raise ConfigError(f"method {method.name} takes tensors of order {taken}, not {order}")
+        hint = "; a grey picture has order 2, one with colours 3" if order == 2 else ""
+        raise ConfigError(f"method {method.name} takes tensors of order {taken}, not {order}{hint}")
     truth, more = _truth(job, source)
     values = _values(job, source)
     return Plan(
@@ -357,6 +358,8 @@ def _check_outputs(job):
         seen[real] = name
         if path.is_dir():
             raise OutputError(f"{path}: is a folder; name a file in it")
+        if path.is_socket() or path.is_block_device() or os.path.islink(real):
+            raise OutputError(f"{path}: is a socket, a disk, or a link to itself; name a file")
         if not path.parent.is_dir() and not job.make_folders:
             raise OutputError(f"{path}: folder {path.parent} does not exist; create it first")
         if path.is_file() and not (job.overwrite or job.skip_existing):
@@ -498,6 +501,13 @@ def _configure(job, method, full_range):
     filled = {"noise_std": job.noise_std or 0.0, "ordered_modes": (0, 1), "resolution": step}
     extra = {key: value for key, value in filled.items() if key in known and key not in given}
     config = method.configure({**job.parameters, **extra})
+    noise = getattr(config, "noise_std", 0.0)
+    for name, level in (("--noise-std", noise if noise != "auto" else 0.0), ("--add-noise", job.add_noise)):
+        if full_range and level > 1:
+            raise ConfigError(
+                f"{name} {level:g} is {level:g} times the full range: integer pictures take a fraction of it; "
+                f"{level:g} of {full_range} is {level / full_range:.2g}"
+            )
     if job.uncertainty is not None and not getattr(config, "calibrate", True):
         raise ConfigError(f"method {method.name} gives no uncertainty with calibrate=false; leave out --uncertainty or calibrate=false")
     return module, config
@@ -656,7 +666,9 @@ def _complete(plan, monitor):
     if hasattr(plan.module, "warm_up"):
         from .kernels import CACHE, NOT_KEPT
 
+        monitor(0, 1, "compile")
         plan.module.warm_up(plan.values.ndim, plan.config)
+        monitor(1, 1, "compiled")
         notes = () if CACHE else (NOT_KEPT,)
     warm = time.perf_counter()
     # NaN under the mask: a method that reads what it must not see is found out at once.

@@ -196,17 +196,20 @@ class Report:
         what = "pixels" if missing["count"] == missing["pixels"] * _channels(self.input) else "entries"
         count, of = (missing["pixels"], math.prod(self.input["shape"][:2])) if what == "pixels" else (missing["count"], total)
         name = self.outputs.get("image", self.input["path"])
+        name = "standard output" if name == "-" else name
         lines = [
             f"{name}: {count} of {of} {what} missing ({missing['ratio']:.1%}), {self.method['name']}, "
             f"{self.timing['complete']:.1f} s"
         ]
+        full = {"uint8": 255, "uint16": 65535}.get(self.input["dtype"])
+        of_full = f" of {full}" if full else ""
         found = []
         if self.rank and self.rank["value"] is not None:
             found.append(f"rank {self.rank['value']}")
         if self.noise_std:
-            found.append(f"noise sd {self.noise_std:.3g}")
+            found.append(f"noise sd {self.noise_std * (full or 1):.4g}{of_full}")
         if self.uncertainty and self.uncertainty["mean_sd"] is not None:
-            found.append(f"mean uncertainty {self.uncertainty['mean_sd']:.3g}")
+            found.append(f"mean uncertainty {self.uncertainty['mean_sd']:.4g}{of_full}")
             if self.uncertainty["coverage90"] is not None:
                 found.append(f"90 % interval holds {self.uncertainty['coverage90']:.1%} of the truth")
         if found:

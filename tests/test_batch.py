@@ -591,3 +591,40 @@ def test_a_dry_run_of_a_method_that_was_not_measured_says_so(tdc, folder):
     assert done.exit_code == 0 and "time and memory of this method are not guessed" in done.stdout
     done = tdc("complete-image", "a.png", "a.png", "-o", "out", "--mask", "m.png", "--method", "halrtc", "--dry-run", "--json")
     assert json.loads(done.stdout)["estimate"] is None
+
+
+def test_extensions_come_last_in_natural_order():
+    names = ["cat10.jpg", "b/cat.png", "cat.png", "cat2.png", "a.png"]
+    assert sorted(names, key=folders.natural) == ["a.png", "b/cat.png", "cat.png", "cat2.png", "cat10.jpg"]
+
+
+def test_notes_that_are_alike_are_told_once_also_by_a_dry_run(tdc, folder):
+    Path("in").mkdir()
+    Path("in/deeper").mkdir()
+    Path("masks").mkdir()
+    for i in range(3):
+        Image.fromarray(smooth(20, 24)).save(f"in/p{i}.png")
+        mask = np.zeros((20, 24), dtype=np.uint8)
+        mask[5:9, 10:14], mask[9, 10 : 12 + i] = 255, 100
+        Image.fromarray(mask).save(f"masks/p{i}.png")
+    for more in (["--dry-run"], []):
+        done = tdc("complete-image", "in", "-o", "out", "--mask", "masks", "--method", "nearest", *more)
+        assert done.exit_code == 0
+        (line,) = [line for line in done.stderr.splitlines() if "soft edges" in line]
+        assert "mask masks/p0.png has soft edges: 2 grey pixels" in line and line.endswith(" (and 2 more like it)")
+        assert "passed over: folders 1 (--recursive enters them)" in done.stdout
+
+
+def test_names_that_are_not_utf_8_have_a_place_in_the_index(tdc, folder):
+    Path("in").mkdir()
+    Image.fromarray(smooth(20, 24)).save(os.fsdecode(b"in/bad\xff.png"))
+    done = tdc("complete-image", "in", "-o", "out", "--mask", "m.png", "--method", "nearest", "--html", "pages", "--report", "reports")
+    assert done.exit_code == 0 and 'href="bad%FF.png.html"' in Path("pages/index.html").read_text(encoding="utf-8")
+    assert Path("reports/summary.csv").exists()
+
+
+def test_the_folder_of_inputs_may_be_that_of_the_references(tdc, folder):
+    Path("in").mkdir()
+    Image.fromarray(smooth(20, 24)).save("in/a.png")
+    done = tdc("complete-image", "in", "-o", "out", "--mask", "m.png", "--method", "nearest", "--reference", "in", "--json")
+    assert done.exit_code == 0 and json.loads(done.stdout)["files"][0]["report"]["metrics"]["all"]["psnr"] > 20

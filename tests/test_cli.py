@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -395,7 +396,7 @@ def test_flag_before_environment_before_file_before_default(complete, tdc):
     [
         (
             "[complete-image]\nsede = 1\n",
-            "tdc.toml: [complete-image] has no key 'sede'; its keys are the long options: add_noise, ",
+            "tdc.toml: [complete-image] has no key 'sede'; its keys are the long options: add-noise, ",
         ),
         ("[complete-images]\nseed = 1\n", "tdc.toml: no command 'complete-images'; write one table a command: [complete-image]"),
         ("seed = 1\n", "tdc.toml: no command 'seed'; "),
@@ -627,3 +628,73 @@ def test_a_closed_pipe_exits_with_141(folder, words):
 def test_a_report_can_go_to_a_device(folder):
     done = program("complete-image", "a.png", "-o", "b.png", "--mask", "m.png", *QUICK, "-q", "--report", "/dev/stdout")
     assert done.returncode == 0 and json.loads(done.stdout)["schema"] == "tdc-report/1"
+
+
+# -- what people have stumbled over -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["--noise-std", "--add-noise"])
+def test_a_noise_level_beyond_the_full_range_is_refused_with_the_fraction(complete, option):
+    done = complete("--method", "field", "--mask", "m.png", option, "5")
+    assert done.exit_code == 2
+    assert done.stderr == f"tdc: {option} 5 is 5 times the full range: integer pictures take a fraction of it; 5 of 255 is 0.02\n"
+
+
+def test_the_summary_has_one_unit_for_noise_and_uncertainty(complete):
+    lines = complete("--method", "field", "--mask", "m.png", "--noise-std", "0.02").stdout
+    assert "noise sd 5.1 of 255, mean uncertainty " in lines and " of 255\n" in lines
+
+
+def test_the_default_method_comes_first_and_is_marked(tdc):
+    assert tdc("methods").stdout.splitlines()[0].split(maxsplit=1) == [
+        "patches", "groups of similar patches, each a low-rank Gaussian (default, with uncertainty)"]  # fmt: skip
+
+
+def test_a_config_table_that_is_none_is_told_so(complete):
+    Path("tdc.toml").write_text("complete-image = 3\n")
+    done = complete("--mask", "m.png", "--config", "tdc.toml")
+    assert done.exit_code == 2 and "complete-image is 3; it must be a table: a line [complete-image]" in done.stderr
+
+
+def test_links_and_sockets_are_told_before_any_work(complete, tdc):
+    Path("loop.png").symlink_to("loop.png")
+    Path("away.png").symlink_to("gone.png")
+    done = tdc("complete-image", "a.png", "-o", "loop.png", "--mask", "m.png")
+    assert done.exit_code == 2 and "loop.png: is a socket, a disk, or a link to itself" in done.stderr
+    assert "away.png: a link that leads nowhere" in tdc("complete-image", "away.png", "-o", "b.png", "--mask", "m.png").stderr
+    assert "mask away.png: a link that leads nowhere" in complete("--mask", "away.png").stderr
+    with socket.socket(socket.AF_UNIX) as there:
+        there.bind("s.png")
+        done = tdc("complete-image", "a.png", "-o", "s.png", "--mask", "m.png", "--overwrite")
+        assert done.exit_code == 2 and "s.png: is a socket" in done.stderr
+
+
+def test_a_compilation_that_takes_long_says_so_while_it_lasts(capsys, monkeypatch):
+    from tdc_cli.commands import progress
+
+    monkeypatch.setattr(progress, "COMPILING_SECONDS", 0.05)
+    with progress.shown(True) as monitor:
+        monitor(0, 1, progress.COMPILING)
+        time.sleep(0.3)
+        monitor(1, 1, "compiled")
+    assert capsys.readouterr().err.startswith("tdc: compiling, once after an installation")
+    with progress.shown(True) as monitor:
+        monitor(0, 1, progress.COMPILING)
+        monitor(1, 1, "compiled")
+        time.sleep(0.3)
+    assert capsys.readouterr().err == ""
+
+
+def test_ctrl_c_while_the_program_is_loaded_is_one_line(folder):
+    code = ("import sys, builtins\nreal = builtins.__import__\n"
+            "def stop(name, *more):\n    if name.endswith('commands.main'): raise KeyboardInterrupt\n    return real(name, *more)\n"
+            "from tdc_cli.__main__ import main\nbuiltins.__import__ = stop\nmain()")  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "tdc: interrupted\n")
+
+
+def test_a_failure_of_the_system_is_not_taken_for_a_damaged_picture():
+    from tdc_cli.media import metadata
+
+    assert str(metadata.damaged("a.png", OSError(24, "Too many open files"))) == "a.png: cannot be read (Too many open files)"
+    assert "damaged or cut short (broken data stream)" in str(metadata.damaged("a.png", OSError("broken data stream")))

@@ -657,6 +657,16 @@ def test_the_global_model_helps_where_the_picture_is_of_low_rank():
     assert np.std((done.mean - truth)[~observed]) < 0.3 * np.std((alone.mean - truth)[~observed])
 
 
+@pytest.mark.parametrize("noise", [1e-6, 0.02])
+def test_the_global_model_has_no_say_in_what_is_observed_with_noise(noise):
+    vector = rng(0).standard_normal((60, 1))
+    truth = (vector @ vector.T)[..., None] * [1, 0.8, 0.6] + 0.02 * rng(1).standard_normal((60, 60, 3))
+    observed = scattered(truth.shape, 0.5)
+    done = completed(truth, observed, passes=4, noise_std=noise)
+    assert done.parameters["global_in_result"] > 0.9
+    assert np.std((done.mean - truth)[observed]) < 0.5 * np.std((done.mean - truth)[~observed])
+
+
 @pytest.mark.parametrize("one, other, weight", [(0.0, 1.0, 1.0), (0.0, 4.0, 0.25), (0.5, 2.0, 1 / 3), (0.0, -1.0, 0.0), (0.0, 0.9, 1.0),
                                                 (1.0, 0.0, 0.0), (0.5, 0.5, 0.0)])  # fmt: skip
 def test_the_best_weight_is_that_of_least_squares_between_nought_and_one(one, other, weight):

@@ -217,7 +217,13 @@ def test_values_that_cannot_be_added_up_are_refused(tdc):
 
 
 def test_noise_that_drowns_the_picture_is_noise_nevertheless(complete):
-    assert report_of(complete("--missing-ratio", "0.2", "--add-noise", "1e280", "--json"))["metrics"]["all"]["psnr"] < 10
+    assert report_of(complete("--missing-ratio", "0.2", "--add-noise", "1", "--json"))["metrics"]["all"]["psnr"] < 10
+
+
+def test_noise_that_drowns_an_array_is_noise_nevertheless(tdc):
+    np.save("a.npy", smooth(20, 24) / 255)
+    done = tdc("complete-image", "a.npy", "-o", "b.npy", "--method", "nearest", "--missing-ratio", "0.2", "--add-noise", "1e140", "--json")
+    assert report_of(done)["metrics"]["all"]["rre"] > 1e100 and np.isfinite(np.load("b.npy")).all()
 
 
 # -- files that lie -----------------------------------------------------------------------------------------------------------

@@ -89,6 +89,7 @@ def describe(plan):
         "missing": plan.missing,
         "method": plan.method.name,
         "outputs": {key: str(path) for key, path in plan.job.outputs.items()},
+        "warnings": [*plan.notes, *plan.warnings],
         "estimate": found and {"seconds": round(found[0], 1), "bytes": int(found[1])},
     }
 

@@ -61,9 +61,12 @@ class Batch:
 
 def natural(path):
     """Sort key of a path that puts ``frame2`` before ``frame10``."""
-    return [
-        ([int(text) if i % 2 else text.casefold() for i, text in enumerate(re.split(r"(\d+)", part))], part) for part in Path(path).parts
-    ]
+    def key(text):
+        return [int(piece) if i % 2 else piece.casefold() for i, piece in enumerate(re.split(r"(\d+)", text))]
+
+    # The extension comes last: `cat.png` before `cat10.jpg`.
+    *folders, name = Path(path).parts
+    return [*((key(folder), [], folder) for folder in folders), (key(Path(name).stem), key(Path(name).suffix), name)]
 
 
 def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
@@ -158,11 +161,13 @@ def _check_folders(folders, inputs):
 def _passed_over(template, inputs, mask_suffix, folders):
     """Function that says why a file or folder is passed over, ``masks`` or ``outputs``, or None if it is not."""
     outputs = {os.path.realpath(folder) for folder in folders}
-    masks = {os.path.realpath(path) for path in (template.mask, template.reference) if path is not None and Path(path).exists()}
-    beside = masks & {os.path.realpath(path) for path in inputs if Path(path).is_dir()}
+    read = {os.path.realpath(path) for path in inputs if Path(path).is_dir()}
+    masks = {os.path.realpath(path) for path in (template.mask, template.reference) if path is not None and Path(path).exists()} - read
+    beside = template.mask is not None and os.path.realpath(template.mask) in read
     if beside and not mask_suffix:
-        raise ConfigError(f"{beside.pop()}: holds both the pictures and their masks; give --mask-suffix TEXT, what the masks' names end in")
-    masks -= beside
+        raise ConfigError(
+            f"{template.mask}: holds both the pictures and their masks; give --mask-suffix TEXT, what the masks' names end in"
+        )
 
     def why(path):
         real = os.path.realpath(path)

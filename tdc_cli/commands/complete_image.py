@@ -16,7 +16,7 @@ def _file(name, help_text):
     return click.option(name, type=options.File(), metavar="PATH", help=help_text)
 
 
-@click.command()
+@click.command(short_help="Fill in the missing pixels of pictures and of folders of pictures.")
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=options.File())
 @click.option(
     "-o", "--output", type=options.File(str), required=True, help="File to write, or a folder to write into, or - for standard output."
@@ -30,7 +30,7 @@ def _file(name, help_text):
 @_file("--html", "Write a page to judge the result by, a file for the browser that needs no other.")
 @_file("--uncertainty", "Write the standard deviation of every entry in the output's units: .npy or .tif, or .png as a picture.")
 @_file("--panel", "Write a PNG of the incomplete, completed, uncertain and true pictures side by side.")
-@_file("--save-incomplete", "Write the picture with its holes as 0.")
+@_file("--save-incomplete", "Write the picture with its holes as 0, NaN in floats, and beside it the mask as understood.")
 @options.how_to_run
 @options.config(options.own_table)
 @click.pass_context
@@ -59,7 +59,7 @@ def complete_image(
     Several pictures, or a folder of them, are completed into the folder OUTPUT, which mirrors the folder; what else is written goes to
     folders too.
 
-    What is missing is said by a mask, white = missing, by transparency, by a color, by NaN in floats, or simulated with
+    What is missing is said by a mask, white = missing, by transparency, by a colour, by NaN in floats, or simulated with
     --missing-ratio. Known pixels come back bit for bit unless a noise level is given or the output is a JPEG.
     """
     if as_json and output == "-":

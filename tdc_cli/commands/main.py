@@ -55,6 +55,8 @@ class Group(click.Group):
             return super().make_context(*args, **extra)
         except BrokenPipeError as error:  # of --help
             raise _ClosedPipe from error
+        except KeyboardInterrupt as error:
+            raise _Interrupted from error
 
     def invoke(self, ctx):
         try:

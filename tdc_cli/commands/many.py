@@ -1,6 +1,6 @@
 """Several pictures by `tdc complete-image`: what is printed, and the exit code."""
 
-from collections import Counter
+import re
 
 import click
 
@@ -64,9 +64,13 @@ def tell_compilation(seconds):
 def _tell(records, quiet, verbose):
     """Warnings, each told once with the number of files, and what failed."""
     if not quiet:
-        told = Counter(text for record in records if record.report for text in record.report.get("warnings", ()))
-        for text, count in told.items():
-            click.echo(f"tdc: warning: {text}{f' ({count} files)' if count > 1 else ''}", err=True)
+        told = {}
+        for record in records:
+            for text in record.report.get("warnings", ()) if record.report else ():
+                told.setdefault(_gist(text, record), []).append(text)
+        for alike in told.values():
+            more = f" (and {len(alike) - 1} more like it)" if len(alike) > 1 else ""
+            click.echo(f"tdc: warning: {alike[0]}{more}", err=True)
         tell_compilation(max((r.report["timing"]["compile"] for r in records if r.status == "done" and "timing" in r.report), default=0))
     for record in records:
         if record.error is not None:
@@ -75,13 +79,25 @@ def _tell(records, quiet, verbose):
             click.echo(record.trace, err=True, nl=False)
 
 
+def _gist(text, record):
+    """What a warning says, whatever the file and the numbers in it."""
+    for name in (record.path, record.report["missing"]["mask"]):
+        text = text.replace(name, "") if name else text
+    return re.sub(r"\d+", "", text)
+
+
 def _in_words(output, summary):
     """A line or two for a human."""
     counts = [(summary.count("skipped"), "skipped"), (summary.count("failed"), "failed"), (summary.count("not_run"), "not begun")]
     rest = "".join(f", {count} {what}" for count, what in counts if count)
     line = f"{output}: {summary.count('done')} of {len(summary.records)} pictures completed{rest}, {summary.seconds:.1f} s"
+    return "\n".join([line, *_passed_over(summary)])
+
+
+def _passed_over(summary):
+    """A line on what was not looked at, or none."""
     passed = ", ".join(_PASSED_OVER[kind].format(count) for kind, count in summary.ignored.items() if count)
-    return f"{line}\n  passed over: {passed}" if passed else line
+    return [f"  passed over: {passed}"] if passed else []
 
 
 def _write(batch, summary):
@@ -127,4 +143,5 @@ def _describe(summary, as_json):
             click.echo(f"{record.path}: {plan['missing']['ratio']:.1%} missing, {by}, to {plan['outputs']['image']}")
         elif record.status == "skipped":
             click.echo(f"{record.path}: done already")
-    click.echo(f"{len(found)} pictures, {estimate.in_words(whole)}")
+    for line in (f"{len(found)} pictures, {estimate.in_words(whole)}", *_passed_over(summary)):
+        click.echo(line)

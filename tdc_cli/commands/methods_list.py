@@ -14,6 +14,7 @@ WIDTH, INDENT = 100, " " * 6  # of the text that says what a parameter means
 def methods_list(name, as_json):
     """List the completion methods, or the parameters of the method NAME with their defaults."""
     from .. import methods
+    from .complete_image import DEFAULT_METHOD
 
     if name is None:
         rows = list(methods.REGISTRY.values())
@@ -22,7 +23,8 @@ def methods_list(name, as_json):
             return
         width = max(len(m.name) for m in rows)
         for method in rows:
-            click.echo(f"{method.name:{width}}  {method.summary}{' (with uncertainty)' if method.uncertainty else ''}")
+            marks = [*(["default"] if method.name == DEFAULT_METHOD else []), *(["with uncertainty"] if method.uncertainty else [])]
+            click.echo(f"{method.name:{width}}  {method.summary}{' (' + ', '.join(marks) + ')' if marks else ''}")
         return
     method = methods.get(name)
     defaults, meanings = method.defaults(), method.meanings()

@@ -150,7 +150,9 @@ def _known(path, tables, commands):
     """`tables` of the file `path` with keys as click names them; ConfigError for what no command knows."""
     made = {}
     for name, table in tables.items():
-        if name not in commands or not isinstance(table, dict):
+        if name in commands and not isinstance(table, dict):
+            raise ConfigError(f"{path}: {name} is {table!r}; it must be a table: a line [{name}], and the keys below it")
+        if name not in commands:
             raise ConfigError(f"{path}: no command '{name}'; write one table a command: {', '.join(f'[{c}]' for c in commands)}")
         if commands[name] is None:
             continue
@@ -163,7 +165,7 @@ def _known(path, tables, commands):
             parameter = known.get(key.replace("-", "_"))
             if parameter is None:
                 raise ConfigError(
-                    f"{path}: [{name}] has no key '{key}'; its keys are the long options: {', '.join(sorted(known))}"
+                    f"{path}: [{name}] has no key '{key}'; its keys are the long options: {', '.join(sorted(known)).replace('_', '-')}"
                 )
             if isinstance(value, dict) and parameter.multiple:
                 value = [f"{k}={v}" for k, v in value.items()]

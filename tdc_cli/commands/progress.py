@@ -2,8 +2,12 @@
 
 import contextlib
 import sys
+import threading
 import time
 
+# Loading what was compiled before takes less; compiling itself some half minute.
+COMPILING_SECONDS = 4.0
+COMPILING = "compile"  # label under which a method is got ready
 LINE_SECONDS = 10.0  # off a terminal, so that a log of a long run has a few lines and one of a short run has none
 
 
@@ -26,9 +30,12 @@ def shown(wanted):
     elif sys.stderr is not None and sys.stderr.isatty():
         from tqdm import tqdm
 
-        with tqdm(total=0, file=sys.stderr, leave=False, dynamic_ncols=True, delay=0.5) as bar:
+        with _compiling() as tell, tqdm(total=0, file=sys.stderr, leave=False, dynamic_ncols=True, delay=0.5) as bar:
 
             def draw(done, total, label):
+                tell(label)
+                if label == COMPILING:
+                    return
                 if bar.desc != f"{label}: ":
                     bar.set_description(label, refresh=False)
                 bar.total = total
@@ -38,11 +45,39 @@ def shown(wanted):
     else:
         last = time.monotonic()
 
-        def line(done, total, label):
-            nonlocal last
-            now = time.monotonic()
-            if now - last >= LINE_SECONDS:
-                last = now
-                print(f"tdc: {label}: {done} of {total}", file=sys.stderr, flush=True)
+        with _compiling() as tell:
 
-        yield line
+            def line(done, total, label):
+                nonlocal last
+                tell(label)
+                now = time.monotonic()
+                if now - last >= LINE_SECONDS and label != COMPILING:
+                    last = now
+                    print(f"tdc: {label}: {done} of {total}", file=sys.stderr, flush=True)
+
+            yield line
+
+
+@contextlib.contextmanager
+def _compiling():
+    """Function of a label that says, if `COMPILING` is not followed by another one for a while, what takes so long."""
+    timer = None
+
+    def say():
+        with contextlib.suppress(OSError, ValueError):  # standard error may be gone
+            print("tdc: compiling, once after an installation; about half a minute on an idle machine", file=sys.stderr, flush=True)
+
+    def tell(label):
+        nonlocal timer
+        if timer is not None:
+            timer.cancel()
+            timer = None
+        if label == COMPILING:
+            timer = threading.Timer(COMPILING_SECONDS, say)
+            timer.daemon = True
+            timer.start()
+
+    try:
+        yield tell
+    finally:
+        tell("")

@@ -116,7 +116,7 @@ def read(path):
     """
     if str(path) != STANDARD:
         if not Path(path).exists():
-            raise InputError(f"{path}: no such file")
+            raise InputError(f"{path}: {'a link that leads nowhere' if Path(path).is_symlink() else 'no such file'}")
         if Path(path).is_dir():
             raise InputError(f"{path}: is a folder; give one file")
         named(path)

@@ -44,7 +44,7 @@ def decode(content, path):
     except UnidentifiedImageError as error:
         raise InputError(f"{path}: not a picture, or damaged at its start; {', '.join(FORMATS)} files are read") from error
     except metadata.DAMAGE as error:
-        raise InputError(f"{path}: damaged or cut short ({error}); get the file again") from error
+        raise metadata.damaged(path, error) from error
     if transparency is not None and mode in ("L", "RGB"):
         found["transparency"] = transparency
     return Media(values, mode, str(path), "", found, name, notes)

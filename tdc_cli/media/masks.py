@@ -29,8 +29,8 @@ def read_mask(path):
     MaskError
         No such file, or not a readable picture.
     """
-    if not Path(path).is_file():
-        raise MaskError(f"mask {path}: no such file")
+    if not Path(path).exists():
+        raise MaskError(f"mask {path}: {'a link that leads nowhere' if Path(path).is_symlink() else 'no such file'}")
     try:
         mask = read_any(path)
     except InputError as error:

@@ -11,6 +11,8 @@ import zlib
 
 import numpy as np
 
+from ..errors import InputError
+
 # What Pillow raises on damaged files, beside its own errors; nothing else can be told from them.
 DAMAGE = (OSError, EOFError, SyntaxError, ValueError, TypeError, LookupError, ArithmeticError, struct.error, zlib.error)
 DIRECTORIES = (0x8769, 0x8825)  # camera settings, place
@@ -26,6 +28,13 @@ _COLOUR_CHUNKS = (b"gAMA", b"cHRM", b"sRGB", b"cICP", b"sBIT")
 _XMP_KEY = "XML:com.adobe.xmp"
 # What is kept under names of its own, not among the texts of a PNG.
 _NO_TEXT = (_XMP_KEY, "Raw profile type exif", "Raw profile type icc", "Raw profile type xmp")
+
+
+def damaged(path, error):
+    """InputError for what came up while the bytes of `path` were decoded."""
+    if isinstance(error, OSError) and error.errno:  # of the system, such as too many open files; decoders raise theirs without a number
+        return InputError(f"{path}: cannot be read ({error.strerror})")
+    return InputError(f"{path}: damaged or cut short ({error}); get the file again")
 
 
 def directory(content, offset):

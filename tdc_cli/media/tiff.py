@@ -59,7 +59,7 @@ def decode(content, path):
     except InputError:
         raise
     except DAMAGE as error:
-        raise InputError(f"{path}: damaged or cut short ({error}); get the file again") from error
+        raise metadata.damaged(path, error) from error
     if alpha == _PREMULTIPLIED:
         found["premultiplied"] = True
     return Media(metadata.upright(values, turn), mode, str(path), "", found, "TIFF")

@@ -216,6 +216,9 @@ def _convert(text, kind, key):
 
 
 _METHODS = (
+    Method("patches", "groups of similar patches, each a low-rank Gaussian", "tdc_cli.methods.patches",
+           uncertainty=True),
+    Method("field", "coloured Gaussian field: a smooth picture with correlated channels", "tdc_cli.methods.field", uncertainty=True),
     Method("datc", "the paper's model: Bayesian CP with automatic rank plus a mixture of Gaussians", "tdc_cli.methods.datc",
            uncertainty=True),
     Method("datc-sc", "datc with spatial coherence along rows and columns", "tdc_cli.methods.datc",
@@ -224,9 +227,8 @@ _METHODS = (
            preset={"residual": "none"}, uncertainty=True),
     Method("datc-nx", "datc without the low-rank part: the mixture alone", "tdc_cli.methods.datc",
            preset={"low_rank": False, "residual": "mixture"}, uncertainty=True),
-    Method("field", "coloured Gaussian field: a smooth picture with correlated channels", "tdc_cli.methods.field", uncertainty=True),
-    Method("patches", "groups of similar patches, each a low-rank Gaussian, with calibrated uncertainty", "tdc_cli.methods.patches",
-           uncertainty=True),
+    Method("biharmonic", "scikit-image's biharmonic inpainting, channel by channel", "tdc_cli.methods.biharmonic"),
+    # What to compare with.
     Method("falrtc", "FaLRTC: nuclear norms of all unfoldings, smoothed, by Nesterov's method", "tdc_cli.methods.falrtc"),
     Method("halrtc", "HaLRTC: nuclear norms of all unfoldings, by ADMM", "tdc_cli.methods.halrtc"),
     Method("rptc-scad", "RPTC_scad: product of the ranks of all unfoldings, by SCAD penalties", "tdc_cli.methods.rptc_scad"),
@@ -241,7 +243,6 @@ _METHODS = (
     Method("fbcp-mp", "fbcp-image with a mixture prior that wants neighbouring rows and columns alike", "tdc_cli.methods.fbcp_image",
            preset={"smoothing": 1.0, "iterations": 30}, uncertainty=True),
     Method("brtf", "Bayesian robust CP: finds its rank and sets outliers aside", "tdc_cli.methods.brtf"),
-    Method("biharmonic", "scikit-image's biharmonic inpainting, channel by channel", "tdc_cli.methods.biharmonic"),
     Method("telea", "OpenCV's inpainting by fast marching, channel by channel", "tdc_cli.methods.opencv",
            preset={"algorithm": "telea"}, needs="cv2"),
     Method("navier-stokes", "OpenCV's inpainting by the Navier-Stokes equation, channel by channel", "tdc_cli.methods.opencv",

@@ -69,7 +69,8 @@ class Config:
     sampler : {"collapsed", "literal"}
         `literal` is Algorithm 1 of the paper; `collapsed` draws from the same posterior in fewer sweeps.
     noise_std : float or "auto"
-        Standard deviation of the noise in data units; 0: the data are clean; `auto`: learnt.
+        Standard deviation of the noise, as a fraction of the full range of integer pictures, in data units of floats; 0: the data are
+        clean; `auto`: learnt.
     tau0 : float or None
         Noise precision in data units, in place of `noise_std`; None: as that says.
     resolution : float or None

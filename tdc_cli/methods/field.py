@@ -28,7 +28,8 @@ class Config:
     samples : int
         Posterior samples behind the standard deviation, at least 1.
     noise_std : float or "auto"
-        Standard deviation of the noise in data units; 0: the observed entries are exact; `auto`: learnt.
+        Standard deviation of the noise, as a fraction of the full range of integer pictures, in data units of floats; 0: the observed
+        entries are exact; `auto`: learnt.
     """
 
     exponent: float = field.EXPONENT

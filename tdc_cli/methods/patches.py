@@ -63,13 +63,14 @@ class Config:
     stride : int or None
         Distance of reference patches; None: half the size.
     passes : int or None
-        None: 18, or 14 where more than three quarters are missing, or 12 where the holes are strokes.
+        How often all groups are completed; None: 18, or 14 where more than three quarters are missing, or 12 where the holes are strokes.
     start : {"auto", "field", "global"}
         First estimate; `auto` blends both by what they predict, and blends the global model into the result as well.
     calibrate : bool
-        False leaves out the held-out round: half the time, and no standard deviations.
+        False leaves out the held-out round: about half the time, and no standard deviations.
     noise_std : float or "auto"
-        Standard deviation of the noise in data units; 0: observed entries are exact; `auto`: learnt by the field.
+        Standard deviation of the noise, as a fraction of the full range of integer pictures, in data units of floats; 0: observed
+        entries are exact; `auto`: learnt by the field.
     """
 
     size: int | None = None
@@ -151,7 +152,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     results = _results(values, observed, _start(values, observed, noise, partner, whole), courses, noise, rng, progress, config.calibrate)
     estimate, variance = deque(results, maxlen=1).pop()
     if partner.share:
-        estimate += partner.share * (whole - estimate)
+        # What is observed, if only with noise, the patches know better: the global model does not know how much noise there is.
+        estimate = np.where(observed, estimate, estimate + partner.share * (whole - estimate))
     if noise == 0:
         estimate = np.where(observed, values, estimate)
     sd, verdict, warnings = None, None, []

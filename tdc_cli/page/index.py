@@ -1,7 +1,9 @@
 """The index of many runs: thumbnails and figures, sorted as the reader likes."""
 
+import os
 from collections import Counter
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from .pictures import data_uri
 from .render import render
@@ -94,6 +96,7 @@ def index(entries, *, title="Completed pictures"):
         means=[sum(values) / len(values) for values in known],
         rows=[(entry, [row[i] for i in filled]) for entry, row in zip(entries, figures)],
         data_uri=data_uri,
+        link=lambda path: quote(os.fsencode(path)),
     )
 
 
