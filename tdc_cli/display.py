@@ -9,6 +9,9 @@ import numpy as np
 COLOUR_SCALE = "viridis"
 # The scale ends where this share of what is not 0 has been reached: a few wild pixels must not turn the rest dark.
 SHOWN_SHARE = 0.98
+# Two light greys of the checkerboard behind what is transparent, and about how many squares its longer side has.
+CHECKERBOARD = (204, 238)
+SQUARES = 32
 
 
 def limits(full_range, *pictures):
@@ -55,6 +58,33 @@ def to_bytes(picture, low, high, inks=False):
         # Halves first: the width of a range of doubles may be larger than any double.
         share = (picture / 2 - low / 2) / (high / 2 - low / 2)
     return np.rint(255 * np.clip(np.nan_to_num(share, nan=0.0), 0, 1)).astype(np.uint8)
+
+
+def over_checkerboard(shown, alpha, premultiplied=False):
+    """`shown` as it looks in front of a checkerboard, whose squares grow with the picture.
+
+    Parameters
+    ----------
+    shown : (H, W) or (H, W, 3) ndarray of uint8
+    alpha : (H, W) ndarray of float, or None
+        0 is transparent, 1 opaque; None leaves `shown` as it is.
+    premultiplied : bool
+        Whether `shown` is multiplied by alpha already.
+
+    Returns
+    -------
+    ndarray of uint8 of the shape of `shown`
+    """
+    if alpha is None:
+        return shown
+    height, width = alpha.shape
+    square = max(2, max(height, width) // SQUARES)
+    odd = np.add.outer(np.arange(height) // square, np.arange(width) // square) % 2
+    opacity = np.clip(np.nan_to_num(alpha, nan=0.0), 0, 1)
+    behind = (1 - opacity) * np.take(CHECKERBOARD, odd)
+    if shown.ndim == 3:
+        opacity, behind = opacity[..., None], behind[..., None]
+    return np.rint(np.clip((shown if premultiplied else opacity * shown) + behind, 0, 255)).astype(np.uint8)
 
 
 def over_channels(values):

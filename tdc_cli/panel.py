@@ -7,7 +7,7 @@ import io
 
 import numpy as np
 
-from .display import COLOUR_SCALE, limits, over_channels, to_bytes, top
+from .display import COLOUR_SCALE, limits, over_channels, over_checkerboard, to_bytes, top
 
 
 def _heat(axes, values, title, end):
@@ -60,7 +60,7 @@ def draw_uncertainty(sd, units):
     return _png(figure)
 
 
-def draw_panel(incomplete, completed, sd, truth, full_range, units, inks=False):
+def draw_panel(incomplete, completed, sd, truth, full_range, units, inks=False, alpha=None, premultiplied=False):
     """PNG with the pictures incomplete and completed, beside or below them where known uncertainty, and truth and error.
 
     Uncertainty and error have the same units and one colour scale: where the standard deviation is right, the errors look like it.
@@ -76,6 +76,9 @@ def draw_panel(incomplete, completed, sd, truth, full_range, units, inks=False):
         For the label of the colour bar.
     inks : bool
         See `display.to_bytes`.
+    alpha : (H, W) ndarray of float, or None
+    premultiplied : bool
+        See `display.over_checkerboard`.
 
     Returns
     -------
@@ -95,7 +98,8 @@ def draw_panel(incomplete, completed, sd, truth, full_range, units, inks=False):
     low, high = limits(full_range, *(picture for _, picture in pictures))
     for i, (title, picture) in enumerate(pictures):
         axes = figure.add_subplot(grid[0, 2 * i : 2 * i + 2])
-        axes.imshow(to_bytes(picture, low, high, inks), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+        seen = over_checkerboard(to_bytes(picture, low, high, inks), alpha, premultiplied)
+        axes.imshow(seen, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
         axes.set_title(title)
         axes.set_axis_off()
     if heats:

@@ -651,6 +651,9 @@ def _page(plan, report, colour, incomplete, sd, traces):
         truth=plan.truth,
         full_range=plan.media.full_range,
         inks=plan.media.mode == "CMYK",
+        alpha=_alpha(_done(plan, colour)),
+        given_alpha=_alpha(plan.media),
+        premultiplied="premultiplied" in plan.media.metadata,
         icc_profile=plan.media.metadata.get("icc_profile"),
     )
     return page.run(report, shown, traces)
@@ -735,6 +738,21 @@ def _holed(plan, incomplete):
     return np.where(plan.observed, incomplete, hole).astype(plan.media.values.dtype)
 
 
+def _done(plan, colour):
+    """The input with the completed colours; holes that were transparent are opaque."""
+    return plan.media.with_colour(colour, opaque=_holes(plan) if plan.missing["source"] == "alpha" else None)
+
+
+def _holes(plan):
+    """(H, W) bool, where any channel is missing."""
+    return (~plan.observed).reshape(*plan.observed.shape[:2], -1).any(axis=2)
+
+
+def _alpha(media):
+    """(H, W) alpha from 0 to 1 of a `Media`, None without any."""
+    return media.values[..., -1] / (media.full_range or 1) if media.has_alpha else None
+
+
 def _write(plan, colour, incomplete, sd):
     """Every output but the report and the page, which need what is only known at the end.
 
@@ -745,12 +763,11 @@ def _write(plan, colour, incomplete, sd):
         for path in job.outputs.values():
             files.make_folder(path.parent)
     holed = _holed(plan, incomplete)
-    holes = (~plan.observed).reshape(*plan.observed.shape[:2], -1).any(axis=2)
-    done = source.with_colour(colour, opaque=holes if plan.missing["source"] == "alpha" else None)
+    done = _done(plan, colour)
     media.write(done, job.output, form=plan.format, quality=job.quality, replace=plan.replaces_picture)
     if job.incomplete is not None:
         media.write(source.with_colour(holed), job.incomplete, quality=job.quality, replace=job.overwrite)
-        mask = Media(np.where(holes, 255, 0).astype(np.uint8), "L", source.path, "")
+        mask = Media(np.where(_holes(plan), 255, 0).astype(np.uint8), "L", source.path, "")
         media.write(mask, job.outputs["mask"], replace=job.overwrite)
     units = f"of {source.full_range}" if source.full_range else "in data units"
     if job.uncertainty is not None:
@@ -765,5 +782,6 @@ def _write(plan, colour, incomplete, sd):
     if job.panel is not None:
         from .panel import draw_panel
 
-        panel = draw_panel(holed, colour, sd, plan.truth, source.full_range, units, source.mode == "CMYK")
+        transparency = {"alpha": _alpha(done), "premultiplied": "premultiplied" in source.metadata}
+        panel = draw_panel(holed, colour, sd, plan.truth, source.full_range, units, source.mode == "CMYK", **transparency)
         write_bytes(job.panel, panel, replace=job.overwrite)

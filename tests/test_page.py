@@ -185,6 +185,18 @@ def test_what_a_mask_replaces_is_shown_unless_it_is_the_truth():
     assert "given" in pictures_of(Parsed(page.run(report(), shown(given=original, truth=False))))
 
 
+@pytest.mark.parametrize("more", [{}, {"truth": False}, {"sd": False}])
+def test_uncertainty_and_error_stand_side_by_side(more):
+    made = shown(given=np.zeros((40, 60, 3), dtype=np.uint8), **more)
+    parsed = Parsed(page.run(report(), made))
+    names = list(pictures_of(parsed))
+    assert ("Standard deviation, on the same scale as the error." in parsed.text) is (more == {})
+    assert ("Standard deviation." in parsed.text) is (made.truth is None) and parsed.text.count("on the same scale") == (more == {})
+    if more == {}:
+        first, second = names.index("uncertainty"), names.index("error")
+        assert len(names) == 7 and all(first // columns == second // columns and second == first + 1 for columns in (2, 3))
+
+
 def test_figures_parameters_and_warnings_are_told():
     text = Parsed(page.run(report(warnings=["mind the gap"]), shown(), TRACES)).text
     told = "30.10 dB|27.90|0.9100|90.0%|mind the gap|residual|tdc complete-image a.png|8.10 s|3.11.7|117,965"
@@ -255,6 +267,18 @@ def test_inks_are_shown_as_colours():
     found = pictures_of(Parsed(page.run(report(), page.Pictures(values, values, observed, full_range=255, inks=True))))
     seen = np.asarray(found["completed"])
     assert [tuple(seen[0, i]) for i in range(3)] == [(0, 255, 255), (0, 0, 0), (255, 255, 255)]
+
+
+@pytest.mark.parametrize("shape", [(64, 96), (64, 96, 3)])
+def test_what_is_transparent_shows_a_checkerboard(shape):
+    picture, clear = np.full(shape, 100, dtype=np.uint8), np.zeros((64, 96))
+    board = display.over_checkerboard(picture, clear)
+    assert set(np.unique(board)) == set(display.CHECKERBOARD) and board.shape == shape
+    assert (board[:3, :3] == board[0, 0]).all() and (board[0, 0] != board[0, 3]).all() and (board[0, 0] == board[3, 3]).all()
+    assert np.array_equal(display.over_checkerboard(picture, clear + 1), picture)
+    half = display.over_checkerboard(picture, clear + 0.5)
+    assert np.array_equal(half, np.rint(0.5 * picture + 0.5 * board).astype(np.uint8))
+    assert np.array_equal(display.over_checkerboard(picture // 2, clear + 0.5, premultiplied=True), half)
 
 
 # -- colours and charts -------------------------------------------------------------------------------------------------------
@@ -333,6 +357,19 @@ def test_the_index_tells_counts_means_and_errors():
     assert "2 done, 1 failed." in text and "25.00" in text and "damaged" in text
 
 
+def test_warnings_are_counted_and_not_averaged():
+    head, _, rest = page.index([entry("a.png", 20.0), entry("b.png", 30.0)]).partition("<tbody>")
+    body, _, foot = rest.partition("<tfoot>")
+
+    def figures(text):
+        return re.findall(r'<t[hd] [^>]*class="number"[^>]*>(.*?)</t', text)
+
+    columns = figures(head)
+    first, means = dict(zip(columns, figures(body))), dict(zip(columns, figures(foot)))
+    assert len(figures(foot)) == len(columns)
+    assert first["Warnings"] == "0" and (means["Warnings"], means["PSNR, dB"]) == ("", "25.00")
+
+
 def test_links_of_the_index_are_encoded():
     parsed = Parsed(page.index([page.Entry("x", "done", page="a b/#1?.png.html")]))
     assert [attrs["href"] for attrs in parsed.all("a")] == ["a%20b/%231%3F.png.html"]
@@ -351,6 +388,36 @@ def test_the_command_writes_a_page(complete, folder):
     found = pictures_of(Parsed((folder / "page.html").read_text(encoding="utf-8")))
     assert np.array_equal(np.asarray(found["completed"]), pixels("b.png"))
     assert (np.asarray(found["incomplete"])[pixels("m.png") > 0] == 0).all()
+
+
+def test_a_soft_rim_that_stays_is_seen_on_the_page_and_in_the_panel(tdc, folder):
+    """A hole that is filled and made opaque, around it a rim of alpha that stays half transparent in the file."""
+    alpha = np.full((20, 24), 255, dtype=np.uint8)
+    alpha[4:14, 6:18] = 128
+    alpha[7:11, 9:15] = 0
+    Image.fromarray(np.dstack([smooth(20, 24), alpha])).save("soft.png")
+    command = ["complete-image", "soft.png", "-o", "b.png", "--mask", "alpha", "--method", "biharmonic"]
+    done = tdc(*command, "--html", "p.html", "--panel", "p.png")
+    assert done.exit_code == 0, done.stderr
+    written = pixels("b.png").astype(float)
+    parsed = Parsed((folder / "p.html").read_text(encoding="utf-8"))
+    found = {name: np.asarray(picture).astype(float) for name, picture in pictures_of(parsed).items()}
+    board = np.where(np.add.outer(np.arange(20) // 2, np.arange(24) // 2) % 2, 238, 204)[..., None]
+    opacity = written[..., 3:] / 255
+    assert opacity[8, 10] == 1 and opacity[5, 7] == 128 / 255
+    assert np.abs(found["completed"] - (opacity * written[..., :3] + (1 - opacity) * board)).max() <= 0.5
+    assert np.array_equal(found["incomplete"][alpha != 0], found["completed"][alpha != 0]) and (found["incomplete"][alpha == 0] == 0).all()
+    assert np.array_equal(found["given"][alpha == 0], np.broadcast_to(board, (20, 24, 3))[alpha == 0])
+    assert "transparent shows a checkerboard" in parsed.text and "Page p.html" in parsed.text
+    # The panel differs from one of the same colours without alpha in about as much as the rim takes up.
+    Image.fromarray(pixels("b.png")[..., :3]).save("opaque.png")
+    Image.fromarray(np.where(alpha == 0, 255, 0).astype(np.uint8)).save("hole.png")
+    opaque = ["complete-image", "opaque.png", "-o", "c.png", "--mask", "hole.png", "--method", "biharmonic"]
+    assert tdc(*opaque, "--html", "q.html", "--panel", "q.png").exit_code == 0
+    assert "checkerboard" not in (folder / "q.html").read_text(encoding="utf-8")
+    changed = (pixels("p.png") != pixels("q.png")).any(axis=2)
+    rim = (alpha == 128).mean()
+    assert 0.5 * rim < changed.mean() < rim
 
 
 def test_pages_are_never_replaced_and_have_one_name(complete, folder):

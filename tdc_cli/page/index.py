@@ -50,12 +50,15 @@ class Column:
         After the point.
     share : bool
         Whether it is shown as a percentage.
+    averaged : bool
+        Whether its mean says anything.
     """
 
     title: str
     where: tuple
     digits: int = 0
     share: bool = False
+    averaged: bool = True
 
 
 COLUMNS = (
@@ -66,7 +69,7 @@ COLUMNS = (
     Column("Mean uncertainty", ("uncertainty", "mean_sd"), 2),
     Column("In 90 % interval", ("uncertainty", "coverage90"), share=True),
     Column("Rank", ("rank", "value")),
-    Column("Warnings", ("warnings",)),
+    Column("Warnings", ("warnings",), averaged=False),
     Column("Time, s", ("timing", "total"), 1),
 )
 
@@ -93,7 +96,7 @@ def index(entries, *, title="Completed pictures"):
         title=title,
         counts=Counter(entry.status for entry in entries),
         columns=[COLUMNS[i] for i in filled],
-        means=[sum(values) / len(values) for values in known],
+        means=[sum(values) / len(values) if COLUMNS[i].averaged else None for i, values in zip(filled, known)],
         rows=[(entry, [row[i] for i in filled]) for entry, row in zip(entries, figures)],
         data_uri=data_uri,
         link=lambda path: quote(os.fsencode(path)),

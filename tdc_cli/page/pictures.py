@@ -7,7 +7,7 @@ import math
 import numpy as np
 from PIL import Image
 
-from ..display import colours, limits, to_bytes
+from ..display import colours, limits, over_checkerboard, to_bytes
 
 # What a page shows of a picture at most, so that it stays one that a phone can open: full HD, and sides that every browser can draw.
 MOST_PIXELS = 1920 * 1080
@@ -48,9 +48,9 @@ def reduced(values, factor):
     return np.asarray(Image.fromarray(np.ascontiguousarray(values)).reduce(factor)) if factor > 1 else values
 
 
-def photograph(picture, low, high, factor, inks=False, icc_profile=None):
-    """Data URI of a PNG of `picture`, (H, W) or (H, W, C); see `display.to_bytes` for `low`, `high` and `inks`."""
-    shown = reduced(to_bytes(picture, low, high, inks), factor)
+def photograph(picture, low, high, factor, inks=False, alpha=None, premultiplied=False, icc_profile=None):
+    """Data URI of a PNG of `picture`, (H, W) or (H, W, C); see `display.to_bytes` and `display.over_checkerboard` for the others."""
+    shown = reduced(over_checkerboard(to_bytes(picture, low, high, inks), alpha, premultiplied), factor)
     # A colour profile belongs to the channels of the file; those that were averaged have none.
     kept = {"icc_profile": icc_profile} if icc_profile and shown.shape[2:] == picture.shape[2:] else {}
     return _png(Image.fromarray(np.ascontiguousarray(shown)), **kept)

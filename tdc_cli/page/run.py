@@ -33,6 +33,10 @@ class Pictures:
         Largest value of the integer type, None for floats.
     inks : bool
         Whether the channels are those of CMYK.
+    alpha, given_alpha : (H, W) ndarray of float, or None
+        Of the result and of the input, 0 is transparent, 1 opaque.
+    premultiplied : bool
+        Whether the values are multiplied by alpha already.
     icc_profile : bytes or None
     """
 
@@ -44,6 +48,9 @@ class Pictures:
     truth: np.ndarray | None = None
     full_range: int | None = None
     inks: bool = False
+    alpha: np.ndarray | None = None
+    given_alpha: np.ndarray | None = None
+    premultiplied: bool = False
     icc_profile: bytes | None = None
 
 
@@ -103,6 +110,7 @@ def run(report, shown, traces=None):
         original=(height, width),
         size=size,
         factor=factor,
+        transparent=any(alpha is not None and bool((alpha < 1).any()) for alpha in (shown.alpha, shown.given_alpha)),
         enlarged=pictures.enlargement(*size),
         metrics=[(title, values["metrics"][key]) for key, title in METRICS] if values["metrics"] else [],
         charts=_charts(values, traces or {}, unit),
@@ -134,32 +142,41 @@ def _figures(shown, factor):
     given = shown.given
     if given is not None and shown.truth is not None and np.array_equal(given, shown.truth):
         given = None
+    hole = "white" if shown.inks else "black"
+    # Pictures to compare with the result have its alpha, so that they differ in their colours alone.
     photographs = [
-        ("incomplete", "Incomplete", f"What the method saw; holes are {'white' if shown.inks else 'black'}.", shown.incomplete),
-        ("completed", "Completed", "The result as written.", shown.completed),
-        ("truth", "Truth", "What the result is measured against.", shown.truth),
-        ("given", "As given", "The input, with what the mask replaces.", given),
+        ("incomplete", "Incomplete", f"What the method saw; holes are {hole}.", shown.incomplete, shown.alpha),
+        ("completed", "Completed", "The result as written.", shown.completed, shown.alpha),
+        ("truth", "Truth", "What the result is measured against.", shown.truth, shown.alpha),
+        ("given", "As given", "The input, with what the mask replaces.", given, shown.given_alpha),
     ]
-    photographs = [(name, title, note, picture) for name, title, note, picture in photographs if picture is not None]
-    low, high = display.limits(shown.full_range, *(picture for *_, picture in photographs))
-    made = [
-        Figure(name, title, note, pictures.photograph(picture, low, high, factor, shown.inks, shown.icc_profile))
-        for name, title, note, picture in photographs
-    ]
+    photographs = [row for row in photographs if row[3] is not None]
+    low, high = display.limits(shown.full_range, *(picture for *_, picture, _ in photographs))
+    made = {
+        name: Figure(
+            name,
+            title,
+            note,
+            pictures.photograph(picture, low, high, factor, shown.inks, alpha, shown.premultiplied, shown.icc_profile),
+        )
+        for name, title, note, picture, alpha in photographs
+    }
     missing = ~shown.observed
     apart = missing.ndim == 3 and bool((missing != missing[..., :1]).any())
     note = "The brighter, the more channels are missing." if apart else "White where pixels are missing."
-    made.append(Figure("mask", "Missing", note, pictures.holes(missing, factor)))
+    made["mask"] = Figure("mask", "Missing", note, pictures.holes(missing, factor))
     heats = []
+    same = ", on the same scale as the error" if shown.truth is not None else ""
     if shown.sd is not None:
-        heats.append(("uncertainty", "Uncertainty", "Standard deviation", display.over_channels(shown.sd)))
+        heats.append(("uncertainty", "Uncertainty", f"Standard deviation{same}.", display.over_channels(shown.sd)))
     if shown.truth is not None:
         error = np.abs(shown.completed.astype(float) - shown.truth)
-        heats.append(("error", "Error", "Absolute difference from the truth", display.over_channels(error)))
+        heats.append(("error", "Error", "Absolute difference from the truth.", display.over_channels(error)))
     end, beyond = display.top(*(values for *_, values in heats)) if heats else (1.0, False)
-    note = ", on the same scale." if len(heats) == 2 else "."
-    made += [Figure(name, title, text + note, pictures.heat(values, end, factor), end, beyond) for name, title, text, values in heats]
-    return made
+    made |= {name: Figure(name, title, note, pictures.heat(values, end, factor), end, beyond) for name, title, note, values in heats}
+    # In rows of two and of three: uncertainty and error side by side, whatever else there is.
+    order = ("incomplete", "completed", "truth", "mask", "uncertainty", "error", "given")
+    return [made[name] for name in order if name in made]
 
 
 def _charts(report, traces, unit):
