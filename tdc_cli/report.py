@@ -207,9 +207,9 @@ class Report:
         if self.rank and self.rank["value"] is not None:
             found.append(f"rank {self.rank['value']}")
         if self.noise_std:
-            found.append(f"noise sd {self.noise_std * (full or 1):.4g}{of_full}")
+            found.append(f"noise sd {_short(self.noise_std * (full or 1))}{of_full}")
         if self.uncertainty and self.uncertainty["mean_sd"] is not None:
-            found.append(f"mean uncertainty {self.uncertainty['mean_sd']:.4g}{of_full}")
+            found.append(f"mean uncertainty {_short(self.uncertainty['mean_sd'])}{of_full}")
             if self.uncertainty["coverage90"] is not None:
                 found.append(f"90 % interval holds {self.uncertainty['coverage90']:.1%} of the truth")
         if found:
@@ -231,6 +231,11 @@ class Report:
             if key != "image":
                 lines.append(f"  {key}: {path}")
         return "\n".join(lines)
+
+
+def _short(size):
+    """Three digits, or all before the point."""
+    return f"{size:.3g}" if size < 1000 or size >= 1e6 else f"{size:.0f}"
 
 
 def _channels(described):

@@ -277,8 +277,8 @@ def test_panels_show_what_is_known(complete):
         (["--missing-pattern", "rows"], "--missing-pattern needs a --missing-ratio; see 'tdc complete-image --help'"),
         (["--invert-mask", "--missing-ratio", "0.5"], "--invert-mask and --mask-dilate need a --mask"),
         (["--mask", "m.png", "--uncertainty", "u.npy"],
-         "method biharmonic gives no uncertainty; leave out --uncertainty or use one of: datc, datc-sc, datc-ne, datc-nx, "
-         "field, patches, fbcp, fbcp-image, fbcp-mp"),
+         "method biharmonic gives no uncertainty; leave out --uncertainty or use one of: patches, field, datc, datc-sc, "
+         "datc-ne, datc-nx, fbcp, fbcp-image, fbcp-mp"),
         (["--mask", "m.png", "--rank", "5"], "method biharmonic has no parameters; leave out rank"),
         (["--mask", "m.png", "--noise-std", "0.1"],
          "method biharmonic has no noise level; leave out --noise-std, known entries then stay as they are"),
@@ -317,7 +317,7 @@ def test_what_makes_no_sense_is_refused_before_any_work(complete, options, line)
 def test_inputs_and_outputs_are_checked_first(tdc, args, line):
     result = tdc("complete-image", "--mask", "m.png", *QUICK, *args)
     if line is None:
-        assert result.exit_code == 2 and result.stderr.startswith("tdc: no method 'magic'; there are: datc, ")
+        assert result.exit_code == 2 and result.stderr.startswith("tdc: no method 'magic'; there are: patches, field, datc, ")
     else:
         check_refused(result, line)
     assert sorted(os.listdir()) == ["a.png", "m.png"]
@@ -447,7 +447,8 @@ def test_values_of_any_size_have_metrics_and_uncertainties(tdc, size):
 
 @pytest.mark.parametrize("method", ["field", "patches"])
 def test_noise_out_of_proportion_is_refused(tdc, method):
-    result = tdc("complete-image", "a.png", "-o", "b.png", "--mask", "m.png", "--method", method, "--noise-std", "1e200")
+    np.save("a.npy", smooth(20, 24) / 255)
+    result = tdc("complete-image", "a.npy", "-o", "b.npy", "--mask", "m.png", "--method", method, "--noise-std", "1e200")
     assert result.exit_code == 1
     assert result.stderr.startswith("tdc: a noise level of 1e+200 is out of proportion to the data, whose largest size is ")
 

@@ -129,7 +129,8 @@ def test_tsvd_recovers_a_tensor_of_low_tubal_rank_and_minds_its_modes():
 def test_tsvd_refuses_other_orders(tdc):
     Image.fromarray(smooth(20, 24, channels=None)).save("grey.png")
     result = tdc("complete-image", "grey.png", "-o", "b.png", "--mask", "m.png", "--method", "tsvd")
-    assert (result.exit_code, result.stderr) == (2, "tdc: method tsvd takes tensors of order 3, not 2\n")
+    line = "tdc: method tsvd takes tensors of order 3, not 2; a grey picture has order 2, one with colours 3\n"
+    assert (result.exit_code, result.stderr) == (2, line)
     with pytest.raises(errors.InputError, match="tsvd takes tensors of 3 modes, not 4; try --method halrtc"):
         run("tsvd", np.ones((3, 3, 3, 3)), np.ones((3, 3, 3, 3), dtype=bool))
 

@@ -70,7 +70,8 @@ def test_dilation_reaches_what_is_partly_transparent(fill):
     result, found = fill("x.png", "--mask", "alpha", "--mask-dilate", "1", "--save-incomplete", "i.png")
     grown = np.zeros((20, 24), dtype=bool)
     grown[4:10, 9:15] = True
-    assert result.stderr == "" and (found[grown, -1] == 255).all() and np.array_equal(found[~grown], values[~grown])
+    assert "partly transparent and count as known" in result.stderr and result.stderr.endswith("give --mask-dilate 3\n")
+    assert (found[grown, -1] == 255).all() and np.array_equal(found[~grown], values[~grown])
     assert np.array_equal(pixels("i_mask.png") == 255, grown)
     assert np.array_equal(pixels("i.png")[..., -1], values[..., -1])  # as it came
 

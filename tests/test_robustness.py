@@ -101,7 +101,7 @@ def test_a_disk_that_is_full_leaves_no_half_file(folder):
 
 @pytest.mark.parametrize("wait", [0.0, 0.2, 1.0])
 def test_ctrl_c_ends_with_130_and_one_line(folder, wait):
-    Image.fromarray(smooth(300, 300)).save("a.png")
+    Image.fromarray(smooth(1000, 1000)).save("a.png")  # which takes longer than the longest wait
     words = [SCRIPT, *COMPLETE, "--missing-ratio", "0.5", "-v", "--no-progress"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr.readline() == "tdc: biharmonic: Config()\n"  # the work begins

@@ -61,7 +61,7 @@ def test_the_installed_program_in_a_pipe(folder):
     assert done.returncode == 0, done.stderr
     known = pixels("m.png") == 0
     assert np.array_equal(pixels(io.BytesIO(done.stdout))[known], pixels("a.png")[known])
-    assert b"tdc: " not in done.stdout and done.stderr.startswith(b"-: 16 of 480 pixels missing")
+    assert b"tdc: " not in done.stdout and done.stderr.startswith(b"standard output: 16 of 480 pixels missing")
 
 
 def test_a_reader_that_has_gone_is_exit_141(folder):

@@ -66,7 +66,7 @@ def natural(path):
 
     # The extension comes last: `cat.png` before `cat10.jpg`.
     *folders, name = Path(path).parts
-    return [*((key(folder), [], folder) for folder in folders), (key(Path(name).stem), key(Path(name).suffix), name)]
+    return [*((key(folder), key(""), folder) for folder in folders), (key(Path(name).stem), key(Path(name).suffix), name)]
 
 
 def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):

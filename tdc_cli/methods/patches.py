@@ -316,6 +316,8 @@ def _best(tries):
     if not tries or not tries[0].errors:
         return 0, np.empty(0), np.empty(0)
     errors, spreads = ([np.concatenate(parts) for parts in zip(*(getattr(t, name) for t in tries))] for name in ("errors", "spreads"))
+    if not len(errors[0]):
+        return 0, errors[0], spreads[0]
     gains = [errors[0] ** 2 - other**2 for other in errors]
     sure = [gain.sum() - gain.std() * math.sqrt(len(gain)) for gain in gains]
     best = int(np.argmax(sure))
