@@ -16,7 +16,7 @@ from types import ModuleType
 import numpy as np
 
 from . import __version__, media, methods, metrics, missing, threads
-from .errors import ConfigError, InputError, MaskError, NumericalError, OutputError
+from .errors import ConfigError, InputError, MaskError, NumericalError, OutputError, OutputExists
 from .media import Media, files
 from .media.files import write_bytes
 from .media.formats import Format
@@ -261,6 +261,8 @@ def prepare(job):
         Options that contradict each other or that the method does not have.
     InputError, MaskError
         Files that cannot be read or that do not fit each other.
+    OutputExists
+        With `skip_existing`, the job is done already.
     OutputError
         Results that could not be written.
     """
@@ -270,6 +272,8 @@ def prepare(job):
     _check_outputs(job)
     unfinished = job.skip_existing and Path(job.output).exists()
     if job.skip_existing:
+        if job.finished:  # by another run, since the last look; after `unfinished`, so that a picture that comes in between is not replaced
+            raise OutputExists(f"{job.output}: exists already")
         job = replace(job, overwrite=True)
     source = media.read(job.input)
     form = _format(job, source)

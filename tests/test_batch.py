@@ -484,6 +484,20 @@ def test_two_runs_at_once(many):
     assert sorted(contents("out"), key=folders.natural) == [f"{i}.png" for i in range(12)]
 
 
+def test_a_picture_that_another_run_finishes_between_two_looks_is_skipped(tdc, folder, monkeypatch):
+    words = ["complete-image", "a.png", "-o", "b.png", *HOLES, "--skip-existing"]
+    assert tdc(*words).exit_code == 0
+    before = Path("b.png").stat()
+    assert tdc(*words).stderr == "tdc: note: b.png: exists already and is skipped\n"
+    monkeypatch.setattr("tdc_cli.batch.run._finished", lambda job: None)  # what the other run did came after this look
+    Path("in").mkdir()
+    Path("out").mkdir()
+    shutil.copy("a.png", "in/a.png")
+    shutil.copy("b.png", "out/a.png")
+    done = tdc("complete-image", "in", "-o", "out", *HOLES, "--skip-existing", "--json")
+    assert json.loads(done.stdout)["counts"]["skipped"] == 1 and Path("b.png").stat() == before
+
+
 def test_results_appear_together(complete, monkeypatch):
     """The picture comes last, and where one result cannot be written there is none."""
     appeared = []

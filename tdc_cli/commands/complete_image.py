@@ -115,10 +115,11 @@ def _complete_one(job, *, as_json, dry_run, quiet, verbose, progress):
     from .. import pipeline
     from ..errors import OutputExists
 
-    if job.skip_existing and job.finished:
+    try:
+        plan = pipeline.prepare(job)
+    except OutputExists:
         _skipped(job, quiet)
         return
-    plan = pipeline.prepare(job)
     _tell(plan, quiet, verbose)
     if dry_run:
         _describe(plan, as_json)
