@@ -705,6 +705,7 @@ def test_stages_follow_the_holes():
     assert [s.uncertain for s in careful] == [True] * 3 and [s.share for s in careful] == [1, 1, 0.5]
     assert all(s.first_rest == s.last_rest == Settings.last_rest for s in careful)
     assert falling == (Settings(size=6, members=36, stride=3, passes=14, first_rest=0.3),)
+    assert patches.courses_for(scattered((60, 60, 3), 0.8), patches.Config()) == [careful]
     ((one, other),) = patches.courses_for(deep, patches.Config())
     assert one.share == other.share == 1 and not one.uncertain
 

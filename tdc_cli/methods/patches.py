@@ -28,9 +28,9 @@ DEEP_SIZE, DEEP_MEMBERS = 8, 64
 PASSES, SPARSE_PASSES, STROKE_PASSES, HELD_OUT_PASSES = 18, 14, 12, 2 / 3
 # Share of scattered missing entries above which what they leave open is reckoned with; then groups are smaller.
 SPARSE, SPARSE_MEMBERS = 0.75, 36
-# The other course for sparse entries: variance of the rest in the first pass, relative to that of the observed entries, and the weight of
-# what it gives beside the usual course, where held-out entries ask for it.
-HIGH_REST, FALLING_SHARE = 0.3, 0.6
+# The other course, where more than this is missing: variance of the rest in the first pass, relative to that of the observed entries, and
+# the weight of what it gives beside the usual course, where held-out entries ask for it.
+VERY_SPARSE, HIGH_REST, FALLING_SHARE = 0.85, 0.3, 0.6
 # The most passes that go over wider patches, by so much, where entries are sparse or holes deep, and over finer patches at the end where
 # what is missing is scattered; the finer ones' result is averaged with what they began with.
 WIDE_PASSES, WIDER, WIDE_MEMBERS = 3, 5 / 4, 48
@@ -192,8 +192,8 @@ def courses_for(observed, config):
     """Courses of the passes for a picture and its holes, `config` first; the held-out round says whether the second pays.
 
     Deep strokes and sparse entries go on to wider patches. Scattered entries end with finer ones, averaged with what was there before.
-    Sparse entries have two courses: one with a small isotropic rest that reckons with what is left open, better for texture, and one whose
-    rest falls from much higher. Where the picture is much the same again and again, their mean is better.
+    Very sparse entries have two courses: one with a small isotropic rest that reckons with what is left open, better for texture, and one
+    whose rest falls from much higher. Where the picture is much the same again and again, their mean is better.
 
     Parameters
     ----------
@@ -225,7 +225,8 @@ def courses_for(observed, config):
         return [_without_empty(main, wider, finer)]
     wider = replace(wider, members=config.members or WIDE_MEMBERS)
     careful = _without_empty(*(replace(s, uncertain=True, first_rest=s.last_rest) for s in (main, wider, finer)))
-    return [careful, (replace(main, passes=passes, first_rest=HIGH_REST),)]
+    falling = (replace(main, passes=passes, first_rest=HIGH_REST),)
+    return [careful, falling] if absent.mean() > VERY_SPARSE else [careful]
 
 
 def _without_empty(*stages):
