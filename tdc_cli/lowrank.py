@@ -1,4 +1,4 @@
-"""What the methods that shrink singular values share: the spectral proximal step, the unit of the data, the weights of the modes."""
+"""What methods that shrink singular values share: proximal step, ADMM over all unfoldings, unit of the data, weights of the modes."""
 
 import numpy as np
 import scipy.linalg
@@ -58,6 +58,56 @@ def singular_values(matrix):
 def soft(threshold):
     """The `shrink` of a nuclear norm: every singular value is lowered by `threshold`, to no less than 0."""
     return lambda singular: np.maximum(singular - threshold, 0.0)
+
+
+def split(completed, data, observed, penalty, copies, config, name, monitor):
+    """Completion of the least sum of penalties of all unfoldings, by ADMM with a copy of the tensor for every mode.
+
+    With the dual variable Y_i of the constraint M_i = X, an iteration is
+
+        M_i <- what `copies` makes of X - Y_i / penalty
+        X   <- mean_i(M_i + Y_i / penalty) where nothing is observed
+        Y_i <- Y_i + penalty (M_i - X)
+
+    after the penalty has grown by the factor `growth`. It stops when X changes by less than `tolerance` of the norm of the data.
+
+    Parameters
+    ----------
+    completed : (n_1, ..., n_K) ndarray
+        X at the start.
+    data : (n_1, ..., n_K) ndarray
+        0 where not observed.
+    observed : (n_1, ..., n_K) ndarray of bool
+    penalty : float
+    copies : callable
+        ``copies(tensors, penalty)`` gives the list of the M_i, from an iterator over one tensor for each mode.
+    config : dataclass
+        With `growth`, `tolerance` and `iterations`.
+    name : str
+        Of the method, for the warning.
+    monitor : callable
+        Called as ``monitor(done, total, label)`` after every iteration.
+
+    Returns
+    -------
+    (n_1, ..., n_K) ndarray
+    tuple of str
+        A warning where it has not converged.
+    """
+    duals = [np.zeros(data.shape) for _ in range(data.ndim)]
+    limit = config.tolerance * (np.linalg.norm(data) or 1.0)
+    for step in range(1, config.iterations + 1):
+        penalty *= config.growth
+        made = copies((completed - dual / penalty for dual in duals), penalty)
+        before = completed
+        completed = np.where(observed, data, sum(copy + dual / penalty for copy, dual in zip(made, duals)) / len(duals))
+        for dual, copy in zip(duals, made):
+            dual += penalty * (copy - completed)
+        monitor(step, config.iterations, "iteration")
+        if np.linalg.norm(completed - before) < limit:
+            monitor(step, step, "iteration")
+            return completed, ()
+    return completed, (f"{name} had not converged after {config.iterations} iterations",)
 
 
 def in_units(values, observed):

@@ -318,7 +318,7 @@ def _check_options(job, method):
         raise ConfigError("--mask-tolerance needs a --mask-color")
     if job.invert_mask and job.mask is not None and str(job.mask) == ALPHA:
         raise ConfigError("--invert-mask needs a mask picture; --mask alpha always takes what is transparent as missing")
-    if (job.mask is None and job.invert_mask) or (job.mask is None and job.mask_color is None and job.mask_dilate):
+    if job.mask is None and (job.invert_mask or (job.mask_color is None and job.mask_dilate)):
         raise ConfigError("--invert-mask and --mask-dilate need a --mask")
     if job.missing_ratio is not None and not 0 <= job.missing_ratio < 1:
         raise ConfigError(f"--missing-ratio {job.missing_ratio:g} is not in [0, 1): 0.9 hides 90 percent")
@@ -675,7 +675,7 @@ def _complete(plan, monitor):
 
         monitor(0, 1, "compile")
         plan.module.warm_up(plan.values.ndim, plan.config)
-        monitor(1, 1, "compiled")
+        monitor(1, 1, "compile")
         notes = () if CACHE else (NOT_KEPT,)
     warm = time.perf_counter()
     # NaN under the mask: a method that reads what it must not see is found out at once.

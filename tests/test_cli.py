@@ -677,11 +677,11 @@ def test_a_compilation_that_takes_long_says_so_while_it_lasts(capsys, monkeypatc
     with progress.shown(True) as monitor:
         monitor(0, 1, progress.COMPILING)
         time.sleep(0.3)
-        monitor(1, 1, "compiled")
+        monitor(1, 1, progress.COMPILING)
     assert capsys.readouterr().err.startswith("tdc: compiling, once after an installation")
     with progress.shown(True) as monitor:
         monitor(0, 1, progress.COMPILING)
-        monitor(1, 1, "compiled")
+        monitor(1, 1, progress.COMPILING)
         time.sleep(0.3)
     assert capsys.readouterr().err == ""
 

@@ -98,31 +98,24 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
 def complete(job):
     """Complete one picture, unless that is done already and finished files are to be skipped; returns a Record and raises nothing."""
 
-    def work():
-        try:
-            return _finished(job) or Record(str(job.input), "done", report=pipeline.run(job).to_dict(), thumbnail=_thumbnail(job))
-        except OutputExists:
-            if job.skip_existing:  # another run was quicker
-                return _skipped(job)
-            raise
-
-    return _guarded(job, work)
+    return _guarded(job, lambda: Record(str(job.input), "done", report=pipeline.run(job).to_dict(), thumbnail=_thumbnail(job)))
 
 
 def look(job):
     """What `complete` would do, as a Record whose report is `estimate.describe` of the plan; nothing is written."""
 
-    def work():
-        return _finished(job) or Record(str(job.input), "done", report=estimate.describe(pipeline.prepare(job)))
-
-    return _guarded(job, work)
+    return _guarded(job, lambda: Record(str(job.input), "done", report=estimate.describe(pipeline.prepare(job))))
 
 
 def _guarded(job, work):
-    """Result of `work`, or a Record of the error that it raised."""
+    """Result of `work`, or a Record of the error that it raised; a job that is done already and to be skipped is none."""
     path, trace = str(job.input), None
     try:
         return work()
+    except OutputExists as error:
+        if job.skip_existing:
+            return _skipped(job)
+        text = str(error)
     except TdcError as error:
         text = str(error)
     except OSError as error:

@@ -33,7 +33,7 @@ def shown(wanted):
         with _compiling() as tell, tqdm(total=0, file=sys.stderr, leave=False, dynamic_ncols=True, delay=0.5) as bar:
 
             def draw(done, total, label):
-                tell(label)
+                tell(done, total, label)
                 if label == COMPILING:
                     return
                 if bar.desc != f"{label}: ":
@@ -49,7 +49,7 @@ def shown(wanted):
 
             def line(done, total, label):
                 nonlocal last
-                tell(label)
+                tell(done, total, label)
                 now = time.monotonic()
                 if now - last >= LINE_SECONDS and label != COMPILING:
                     last = now
@@ -60,19 +60,19 @@ def shown(wanted):
 
 @contextlib.contextmanager
 def _compiling():
-    """Function of a label that says, if `COMPILING` is not followed by another one for a while, what takes so long."""
+    """Monitor that says, if `COMPILING` is not done after a while, what takes so long."""
     timer = None
 
     def say():
         with contextlib.suppress(OSError, ValueError):  # standard error may be gone
             print("tdc: compiling, once after an installation; about half a minute on an idle machine", file=sys.stderr, flush=True)
 
-    def tell(label):
+    def tell(done, total, label):
         nonlocal timer
         if timer is not None:
             timer.cancel()
             timer = None
-        if label == COMPILING:
+        if label == COMPILING and done < total:
             timer = threading.Timer(COMPILING_SECONDS, say)
             timer.daemon = True
             timer.start()
@@ -80,4 +80,4 @@ def _compiling():
     try:
         yield tell
     finally:
-        tell("")
+        tell(1, 1, COMPILING)

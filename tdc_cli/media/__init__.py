@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import InputError, OutputError
-from .files import STANDARD, read_bytes, write_bytes
+from .files import STANDARD, absence, read_bytes, write_bytes
 from .formats import EXTENSIONS, FORMATS, check, extensions, named
 
 __all__ = ["EXTENSIONS", "FORMATS", "STANDARD", "Media", "check", "encode", "extensions", "named", "read", "read_any", "write"]
@@ -115,8 +115,9 @@ def read(path):
         No such file, unknown or unsupported type, or damaged content.
     """
     if str(path) != STANDARD:
-        if not Path(path).exists():
-            raise InputError(f"{path}: {'a link that leads nowhere' if Path(path).is_symlink() else 'no such file'}")
+        nothing = absence(path)
+        if nothing:
+            raise InputError(f"{path}: {nothing}")
         if Path(path).is_dir():
             raise InputError(f"{path}: is a folder; give one file")
         named(path)

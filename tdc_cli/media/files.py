@@ -23,6 +23,13 @@ _waiting: ContextVar[list | None] = ContextVar("waiting", default=None)
 STANDARD = "-"  # in place of a path: standard input or output
 
 
+def absence(path):
+    """Why there is nothing at `path`, in words; None where there is something."""
+    if Path(path).exists():
+        return None
+    return "a link that leads nowhere" if Path(path).is_symlink() else "no such file"
+
+
 def read_bytes(path):
     """Content of a file, or of standard input, and its SHA-256 in hexadecimal; InputError if it cannot be read."""
     try:

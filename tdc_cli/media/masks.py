@@ -1,11 +1,10 @@
 """Mask pictures as grey levels; `tdc_cli.missing` says what they mean."""
 
-from pathlib import Path
-
 import numpy as np
 
 from ..errors import InputError, MaskError
 from . import read_any
+from .files import absence
 
 _BRIGHTNESS = (0.299, 0.587, 0.114)  # weights of ITU-R 601, as Pillow and most programs have them
 
@@ -29,8 +28,9 @@ def read_mask(path):
     MaskError
         No such file, or not a readable picture.
     """
-    if not Path(path).exists():
-        raise MaskError(f"mask {path}: {'a link that leads nowhere' if Path(path).is_symlink() else 'no such file'}")
+    nothing = absence(path)
+    if nothing:
+        raise MaskError(f"mask {path}: {nothing}")
     try:
         mask = read_any(path)
     except InputError as error:

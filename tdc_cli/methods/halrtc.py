@@ -25,7 +25,17 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from ..errors import ConfigError
-from ..lowrank import check_stopping, check_weights, in_data, in_units, mode_weights, shrink_singular_values, singular_values, soft
+from ..lowrank import (
+    check_stopping,
+    check_weights,
+    in_data,
+    in_units,
+    mode_weights,
+    shrink_singular_values,
+    singular_values,
+    soft,
+    split,
+)
 from ..tensor import fold, unfold
 from . import Completion, silent
 
@@ -92,24 +102,13 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
     data, unit = in_units(values, observed)
     weights = mode_weights(config.weights, data.shape)
     completed = np.where(observed, data, data[observed].mean())
-    modes = range(data.ndim)
-    largest = max(singular_values(unfold(completed, i))[-1] for i in modes) or 1.0
+    largest = max(singular_values(unfold(completed, i))[-1] for i in range(data.ndim)) or 1.0
     penalty = config.start * weights.max() / largest
-    duals = [np.zeros(data.shape) for _ in modes]
-    limit = config.tolerance * (np.linalg.norm(data) or 1.0)
-    warnings = (f"halrtc had not converged after {config.iterations} iterations",)
-    for step in range(1, config.iterations + 1):
-        penalty *= config.growth
-        copies = [low_rank(completed - duals[i] / penalty, i, weights[i] / penalty) for i in modes]
-        before = completed
-        completed = np.where(observed, data, sum(copy + dual / penalty for copy, dual in zip(copies, duals)) / len(modes))
-        for dual, copy in zip(duals, copies):
-            dual += penalty * (copy - completed)
-        monitor(step, config.iterations, "iteration")
-        if np.linalg.norm(completed - before) < limit:
-            monitor(step, step, "iteration")
-            warnings = ()
-            break
+
+    def copies(tensors, penalty):
+        return [low_rank(tensor, i, weights[i] / penalty) for i, tensor in enumerate(tensors)]
+
+    completed, warnings = split(completed, data, observed, penalty, copies, config, "halrtc", monitor)
     return Completion(mean=in_data(completed, values, observed, unit), parameters=asdict(config) | {"weights": weights.tolist()},
                       warnings=warnings)  # fmt: skip
 

@@ -30,7 +30,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from ..errors import ConfigError
-from ..lowrank import check_stopping, in_data, in_units, shrink_singular_values, singular_values
+from ..lowrank import check_stopping, in_data, in_units, shrink_singular_values, singular_values, split
 from ..tensor import fold, unfold
 from . import Completion, silent
 
@@ -99,34 +99,23 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
         Nothing is observed, or observed entries are not finite.
     """
     data, unit = in_units(values, observed)
-    modes = range(data.ndim)
     completed = np.where(observed, data, data[observed].mean())
-    singular = [singular_values(unfold(completed, i)) for i in modes]
+    singular = [singular_values(unfold(completed, i)) for i in range(data.ndim)]
     largest = max(s[-1] for s in singular) or 1.0
     knees = [max(config.knee * np.median(s), LEAST_KNEE * largest) for s in singular]
     weights = tangent_weights(singular, knees)
     penalty = config.start * max(w * scad_slope(0.0, knee) for w, knee in zip(weights, knees)) / largest
-    duals = [np.zeros(data.shape) for _ in modes]
-    limit = config.tolerance * (np.linalg.norm(data) or 1.0)
-    warnings = (f"rptc-scad had not converged after {config.iterations} iterations",)
-    for step in range(1, config.iterations + 1):
-        penalty *= config.growth
-        copies = []
-        for i in modes:
+
+    def copies(tensors, penalty):
+        made, weights = [], tangent_weights(singular, knees)
+        for i, tensor in enumerate(tensors):
             lowered = lower_by(weights[i] * scad_slope(singular[i], knees[i]) / penalty)
-            copy, before_lowering = shrink_singular_values(unfold(completed - duals[i] / penalty, i), lowered)
-            copies.append(fold(copy, i, data.shape))
-            singular[i] = lowered(before_lowering)
-        weights = tangent_weights(singular, knees)
-        before = completed
-        completed = np.where(observed, data, sum(copy + dual / penalty for copy, dual in zip(copies, duals)) / len(modes))
-        for dual, copy in zip(duals, copies):
-            dual += penalty * (copy - completed)
-        monitor(step, config.iterations, "iteration")
-        if np.linalg.norm(completed - before) < limit:
-            monitor(step, step, "iteration")
-            warnings = ()
-            break
+            copy, before = shrink_singular_values(unfold(tensor, i), lowered)
+            made.append(fold(copy, i, data.shape))
+            singular[i] = lowered(before)
+        return made
+
+    completed, warnings = split(completed, data, observed, penalty, copies, config, "rptc-scad", monitor)
     rank = round(max(soft_count(s, knee) for s, knee in zip(singular, knees)))
     return Completion(
         mean=in_data(completed, values, observed, unit),
