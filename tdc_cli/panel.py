@@ -108,5 +108,7 @@ def draw_panel(incomplete, completed, sd, truth, full_range, units, inks=False, 
         places = [figure.add_subplot(grid[rows - 1, first + 2 * i : first + 2 * i + 2]) for i in range(len(heats))]
         shown = [_heat(axes, values, title, end) for axes, (title, values) in zip(places, heats)]
         names = {"uncertainty": "standard deviation", "error": "absolute error"}
-        _colour_bar(figure, shown[-1], places, f"{', '.join(names[title] for title, _ in heats)} ({units})", beyond)
+        # A line each: low pictures leave no room for both in one.
+        label = ",\n".join(names[title] for title, _ in heats)
+        _colour_bar(figure, shown[-1], places, f"{label} ({units})", beyond)
     return _png(figure)
