@@ -1,0 +1,89 @@
+"""Where results go: what can be refused before anything is read."""
+
+import os
+import sys
+from pathlib import Path
+
+from .. import media
+from ..errors import OutputError
+from ..media import files
+
+UNCERTAINTY_FORMATS = (".npy", ".tif", ".tiff", ".png")
+
+
+def check_paths(job, *, replace=False, make_folders=False, standard=()):
+    """Refuse to clobber, to write nowhere, and to write two things into one file; nothing has been read yet.
+
+    Parameters
+    ----------
+    job : BaseJob
+    replace : bool
+        Whether outputs may exist.
+    make_folders : bool
+        Whether folders of outputs may be missing.
+    standard : sequence of str
+        Names of the outputs that may go to standard output.
+
+    Raises
+    ------
+    OutputError
+    """
+    seen = {}
+    for name, path in job.outputs.items():
+        if str(path) == media.STANDARD:
+            _check_standard(name, path, standard)
+            continue
+        real = os.path.realpath(path)
+        for role, source in job.sources.items():
+            # The reference may well be the input itself, but no result may replace something that is read.
+            if source is not None and (real == os.path.realpath(source) or (path.exists() and _same_file(path, source))):
+                raise OutputError(f"{path}: is the {role} itself; name another file")
+        if real in seen:
+            raise OutputError(f"{path}: named twice, as {seen[real]} and as {name}; give each result a file of its own")
+        seen[real] = name
+        if path.is_dir():
+            raise OutputError(f"{path}: is a folder; name a file in it")
+        if path.is_socket() or path.is_block_device() or os.path.islink(real):
+            raise OutputError(f"{path}: is a socket, a disk, or a link to itself; name a file")
+        if not path.parent.is_dir() and not make_folders:
+            raise OutputError(f"{path}: folder {path.parent} does not exist; create it first")
+        if path.is_file() and not replace:
+            raise OutputError(f"{path}: exists already; give --overwrite to replace it")
+        there = next(parent for parent in path.absolute().parents if parent.exists())
+        if not os.access(there, os.W_OK):
+            raise OutputError(f"{path}: folder {path.parent} is not writable")
+
+
+def check_extensions(job, uncertainty=UNCERTAINTY_FORMATS):
+    """Refuse names of a `PixelJob`'s further results whose extensions say something else.
+
+    Raises
+    ------
+    OutputError
+    """
+    if job.uncertainty is not None and Path(job.uncertainty).suffix.lower() not in uncertainty:
+        raise OutputError(f"{job.uncertainty}: uncertainty is written to {', '.join(uncertainty)}")
+    if job.panel is not None and Path(job.panel).suffix.lower() != ".png":
+        raise OutputError(f"{job.panel}: a panel is written to .png")
+    if job.html is not None and Path(job.html).suffix.lower() not in (".html", ".htm"):
+        raise OutputError(f"{job.html}: a page is written to .html")
+
+
+def sweep(jobs):
+    """Remove what killed runs have left in the folders that `jobs` write into."""
+    for folder in {path.parent for job in jobs for path in job.outputs.values()}:
+        files.sweep(folder)
+
+
+def _check_standard(name, path, standard):
+    if name not in standard:
+        raise OutputError(f"{path}: only the completed picture goes to standard output; name a file for the {name}")
+    if sys.stdout is None or sys.stdout.isatty():
+        raise OutputError(f"{path}: standard output is a terminal or closed; send the picture on, as in 'tdc ... -o - > b.png'")
+
+
+def _same_file(one, other):
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
