@@ -4,6 +4,7 @@ Arrays in, arrays out; files and figures are made elsewhere.
 """
 
 import numpy as np
+from PIL import Image
 
 # Perceptually uniform, also in grey, and readable by people who see fewer colours.
 COLOUR_SCALE = "viridis"
@@ -85,6 +86,23 @@ def over_checkerboard(shown, alpha, premultiplied=False):
     if shown.ndim == 3:
         opacity, behind = opacity[..., None], behind[..., None]
     return np.rint(np.clip((shown if premultiplied else opacity * shown) + behind, 0, 255)).astype(np.uint8)
+
+
+def reduced(values, factor):
+    """Means over squares of `factor` times `factor` pixels, smaller ones at the far edges.
+
+    Parameters
+    ----------
+    values : (H, W) or (H, W, 3) ndarray of uint8, or (H, W) ndarray of float
+    factor : int
+
+    Returns
+    -------
+    ndarray of uint8 or float32
+    """
+    if values.dtype != np.uint8:
+        values = values.astype(np.float32)
+    return np.asarray(Image.fromarray(np.ascontiguousarray(values)).reduce(factor)) if factor > 1 else values
 
 
 def over_channels(values):

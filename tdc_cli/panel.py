@@ -9,6 +9,14 @@ import numpy as np
 
 from .display import COLOUR_SCALE, limits, over_channels, over_checkerboard, to_bytes, top
 
+# Width and bounds of the height of a frame in a filmstrip, in inches, and the room for its heads.
+FRAME_WIDTH = 2.4
+FRAME_HEIGHTS = (1.0, 4.0)
+HEAD = 0.3
+# Order of the rows of a filmstrip, and what the colour bar says.
+PICTURES = ("incomplete", "completed", "truth")
+SIZES = {"uncertainty": "standard deviation", "error": "absolute error"}
+
 
 def _heat(axes, values, title, end):
     """Draw (H, W) `values` on the colour scale from 0 to `end`; returns what a colour bar is made from."""
@@ -107,8 +115,57 @@ def draw_panel(incomplete, completed, sd, truth, full_range, units, inks=False, 
         first = 2 * len(pictures) if rows == 1 else columns - len(heats)
         places = [figure.add_subplot(grid[rows - 1, first + 2 * i : first + 2 * i + 2]) for i in range(len(heats))]
         shown = [_heat(axes, values, title, end) for axes, (title, values) in zip(places, heats)]
-        names = {"uncertainty": "standard deviation", "error": "absolute error"}
         # A line each: low pictures leave no room for both in one.
-        label = ",\n".join(names[title] for title, _ in heats)
+        label = ",\n".join(SIZES[title] for title, _ in heats)
         _colour_bar(figure, shown[-1], places, f"{label} ({units})", beyond)
     return _png(figure)
+
+
+def draw_filmstrip(shots, units):
+    """PNG with a column for each of a few frames of a clip: incomplete and completed, and where known truth, uncertainty and error.
+
+    Uncertainty and error have one colour scale, for all frames.
+
+    Parameters
+    ----------
+    shots : sequence of Shot
+        At least one, all with the same pictures and sizes; see `shots.Evenly`.
+    units : str
+        For the label of the colour bar.
+
+    Returns
+    -------
+    bytes
+    """
+    pictures = [name for name in PICTURES if name in shots[0].pictures]
+    heats = [name for name in SIZES if name in shots[0].sizes]
+    height, width = shots[0].missing.shape
+    each = min(max(FRAME_WIDTH * height / width, FRAME_HEIGHTS[0]), FRAME_HEIGHTS[1])
+    figure = _figure(FRAME_WIDTH * len(shots) + (0.9 if heats else 0.3), each * (len(pictures) + len(heats)) + HEAD)
+    cells = figure.subplots(len(pictures) + len(heats), len(shots), squeeze=False)
+    for shot, head in zip(shots, cells[0]):
+        head.set_title(_when(shot), fontsize=10)
+    for name, row in zip(pictures + heats, cells):
+        row[0].set_ylabel(name, fontsize=10)
+    for axes in cells.flat:
+        axes.set(xticks=[], yticks=[])
+        axes.spines[:].set_visible(False)
+    for name, row in zip(pictures, cells):
+        for shot, axes in zip(shots, row):
+            axes.imshow(shot.pictures[name], cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+    if heats:
+        end, beyond = top(*(shot.sizes[name] for shot in shots for name in heats))
+        places = cells[len(pictures) :]
+        for name, row in zip(heats, places):
+            for shot, axes in zip(shots, row):
+                shown = axes.imshow(shot.sizes[name], cmap=COLOUR_SCALE, vmin=0, vmax=end, interpolation="nearest")
+        label = ", ".join(SIZES[name] for name in heats)
+        figure.colorbar(
+            shown, ax=places, aspect=30, pad=0.01, fraction=0.03, label=f"{label}\n({units})", extend="max" if beyond else "neither"
+        )
+    return _png(figure)
+
+
+def _when(shot):
+    """Number and time of a frame for a reader."""
+    return f"frame {shot.number}" + ("" if shot.time is None else f", {shot.time:.2f} s")

@@ -14,7 +14,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LEVELS = (
     {"errors"},
     {"tensor", "kernels", "display"},
-    {"missing", "metrics", "synth", "report", "media", "panel", "threads"},
+    {"shots"},
+    {"missing", "metrics", "synth", "report", "media", "panel", "side_by_side", "threads"},
     {"page"},
     {"model", "patches", "lowrank", "variational"},
     {"methods"},
@@ -33,7 +34,8 @@ PLACES = {
     "imagecodecs": {"media"},
     "imageio": {"media"},
     "av": {"media"},
-    "PIL": {"media", "missing", "page"},  # missing draws letters and lines with it, page encodes; both open no file
+    # missing and side_by_side draw letters and lines with it, display scales down, page encodes; none of them opens a file.
+    "PIL": {"media", "missing", "display", "side_by_side", "page"},
     "matplotlib": {"panel", "display"},
     "jinja2": {"page"},
     "markupsafe": {"page"},

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 # Size of a chart in units of its viewBox, and the room for the labels of its axes.
 WIDTH, HEIGHT = 240, 130
+WIDE = 480
 LEFT, RIGHT, TOP, BOTTOM = 48, 14, 8, 20
 # Bounds of what one chart holds, however long the chains are.
 MOST_POINTS = 240
 MOST_CHAINS = 8
 MOST_BARS = 40
+MOST_DOTS = 60
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,10 @@ class Chart:
         Ticks of the two axes.
     lines : tuple of str
         Points of polylines.
+    dots : tuple of (x, y)
     bars : tuple of (x, y, width, height, text)
+    frames : (first, last) or None
+        Where the axis counts frames of a clip, those at its ends.
     """
 
     title: str
@@ -33,7 +38,9 @@ class Chart:
     across: tuple = ()
     up: tuple = ()
     lines: tuple = ()
+    dots: tuple = ()
     bars: tuple = ()
+    frames: tuple | None = None
     width: int = WIDTH
     height: int = HEIGHT
     left: int = LEFT
@@ -116,6 +123,62 @@ def posterior(title, shares):
     )
 
 
+def over_frames(title, values, first=0, *, share=False):
+    """Chart of a figure over the frames of a clip, a line through all frames where it is known.
+
+    Of a long clip neighbouring frames are drawn as one, by the worst of them: the largest share of missing entries, else the smallest
+    value.
+
+    Parameters
+    ----------
+    title : str
+    values : sequence of float or None
+        A value for each frame, None where it is not known.
+    first : int
+        Number of the first frame.
+    share : bool
+        Whether the values are shares, drawn from 0 and as percentages.
+
+    Returns
+    -------
+    Chart or None
+        None where no value is known.
+    """
+    known = [(first + i, float(value)) for i, value in enumerate(values) if value is not None and math.isfinite(value)]
+    if not known:
+        return None
+    last = first + len(values) - 1
+    low, high = (0.0 if share else min(value for _, value in known)), max(value for _, value in known)
+    margin = 0.05 * (high - low) or abs(high) * 0.01 or 1.0
+    low, high = (0.0 if share else low - margin), high + margin
+    step = -(-len(values) // MOST_POINTS)
+    groups = {}
+    for frame, value in known:
+        groups.setdefault((frame - first) // step, []).append((frame, value))
+    worst = [(max if share else min)(group, key=lambda drawn: drawn[1]) for group in groups.values()]
+    right = WIDE - RIGHT
+
+    def across(frame):
+        return _across(frame, first, max(last, first + 1), right)
+
+    points = tuple((across(frame), _up(value, low, high)) for frame, value in worst)
+    style = ".1%" if share else ".4g"
+    mean = sum(value for _, value in known) / len(known)
+    at, extreme = (max if share else min)(known, key=lambda drawn: drawn[1])
+    called = "largest" if share else "smallest"
+    return Chart(
+        title,
+        f"{title} of {len(known)} frames; mean {mean:{style}}, {called} {extreme:{style}} in frame {at}",
+        across=tuple((across(frame), str(frame)) for frame in sorted({first, (first + last) // 2, last})),
+        up=tuple((_up(mark, low, high), f"{mark:.6g}" if not share else f"{100 * mark:.6g} %") for mark in ticks(low, high)),
+        lines=(" ".join(f"{x:.1f},{y:.1f}" for x, y in points),),
+        dots=points if len(points) <= MOST_DOTS else (),
+        frames=(first, last),
+        width=WIDE,
+        right=right,
+    )
+
+
 def ticks(low, high):
     """Two to six round numbers within [low, high], which are ``low < high``."""
     step = 10.0 ** math.floor(math.log10((high - low) / 2))
@@ -123,8 +186,8 @@ def ticks(low, high):
     return [round(i * step, 12 - math.floor(math.log10(step))) for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-def _across(value, low, high):
-    return LEFT + (WIDTH - LEFT - RIGHT) * (value - low) / (high - low)
+def _across(value, low, high, right=WIDTH - RIGHT):
+    return LEFT + (right - LEFT) * (value - low) / (high - low)
 
 
 def _up(value, low, high):

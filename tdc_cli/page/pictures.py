@@ -7,7 +7,7 @@ import math
 import numpy as np
 from PIL import Image
 
-from ..display import colours, limits, over_checkerboard, to_bytes
+from ..display import colours, limits, over_checkerboard, reduced, to_bytes
 
 # What a page shows of a picture at most, so that it stays one that a phone can open: full HD, and sides that every browser can draw.
 MOST_PIXELS = 1920 * 1080
@@ -29,23 +29,6 @@ def reduction(height, width):
 def enlargement(height, width):
     """Whole number by which a picture of this size is shown enlarged, 1 for large ones."""
     return max(1, min(ROOM[0] // width, ROOM[1] // height))
-
-
-def reduced(values, factor):
-    """Means over squares of `factor` times `factor` pixels, smaller ones at the far edges.
-
-    Parameters
-    ----------
-    values : (H, W) or (H, W, 3) ndarray of uint8, or (H, W) ndarray of float
-    factor : int
-
-    Returns
-    -------
-    ndarray of uint8 or float32
-    """
-    if values.dtype != np.uint8:
-        values = values.astype(np.float32)
-    return np.asarray(Image.fromarray(np.ascontiguousarray(values)).reduce(factor)) if factor > 1 else values
 
 
 def photograph(picture, low, high, factor, inks=False, alpha=None, premultiplied=False, icc_profile=None):

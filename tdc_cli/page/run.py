@@ -95,7 +95,7 @@ def run(report, shown, traces=None):
     height, width = shown.completed.shape[:2]
     factor = pictures.reduction(height, width)
     size = (-(-height // factor), -(-width // factor))
-    units = f"of\N{NO-BREAK SPACE}{shown.full_range}" if shown.full_range else "in data units"
+    units = units_of(shown.full_range)
     # For integer pictures noise, mixture and traces are fractions of the full range; the page has one unit for everything.
     unit = shown.full_range or 1
     return render(
@@ -103,7 +103,7 @@ def run(report, shown, traces=None):
         ("viewer.js",),
         report=values,
         name=PurePath(written if written != "-" else values["input"]["path"]).name,
-        facts=_facts(values, units),
+        facts=facts(values, units),
         figures=_figures(shown, factor),
         scale=pictures.scale(),
         units=units,
@@ -112,16 +112,21 @@ def run(report, shown, traces=None):
         factor=factor,
         transparent=any(alpha is not None and bool((alpha < 1).any()) for alpha in (shown.alpha, shown.given_alpha)),
         enlarged=pictures.enlargement(*size),
-        metrics=[(title, values["metrics"][key]) for key, title in METRICS] if values["metrics"] else [],
-        charts=_charts(values, traces or {}, unit),
+        metrics=measures(values),
+        charts=model_charts(values, traces or {}, unit),
         watched=_watched(traces or {}, unit),
-        label=_label,
+        label=label,
         unit=unit,
         command=shlex.join(["tdc", *values["command"]]),
     )
 
 
-def _facts(report, units):
+def units_of(full_range):
+    """What values are counted in, for a reader."""
+    return f"of\N{NO-BREAK SPACE}{full_range}" if full_range else "in data units"
+
+
+def facts(report, units):
     """(figure, what it is) of the handful that say most."""
     made = []
     metrics, uncertainty, rank = report["metrics"], report["uncertainty"], report["rank"]
@@ -135,6 +140,11 @@ def _facts(report, units):
     if rank and rank["value"] is not None:
         made.append((number(rank["value"]), "rank"))
     return made
+
+
+def measures(report):
+    """(what it is over, figures) of the rows of the table of measures."""
+    return [(title, report["metrics"][key]) for key, title in METRICS] if report["metrics"] else []
 
 
 def _figures(shown, factor):
@@ -179,7 +189,7 @@ def _figures(shown, factor):
     return [made[name] for name in order if name in made]
 
 
-def _charts(report, traces, unit):
+def model_charts(report, traces, unit):
     """Charts of the rank and of the chains, where the method has them."""
     rank = report["rank"]
     made = [charts.posterior("Posterior of the rank", rank["posterior"])] if rank and rank["posterior"] else []
@@ -189,11 +199,11 @@ def _charts(report, traces, unit):
 
 def _watched(traces, unit):
     """Charts of single entries."""
-    drawn = [charts.trace(_label(key), _times(chains, unit)) for key, chains in traces.items() if key.startswith(WATCHED)]
+    drawn = [charts.trace(label(key), _times(chains, unit)) for key, chains in traces.items() if key.startswith(WATCHED)]
     return [chart for chart in drawn if chart is not None]
 
 
-def _label(key):
+def label(key):
     """A trace's name for a reader."""
     return TRACES[key][0] if key in TRACES else key.replace(WATCHED, "Entry ").capitalize()
 

@@ -1,0 +1,162 @@
+"""The page of a clip: a player that compares, a strip of frames, and every frame's figures."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from .. import display
+from . import charts, pictures
+from .reel import Reel
+from .render import number, percent, render
+from .run import Figure, facts, label, measures, model_charts, units_of
+
+NOTES = {
+    "incomplete": ("Incomplete", "What the method saw; holes are black."),
+    "completed": ("Completed", "The result as written."),
+    "truth": ("Truth", "What the result is measured against."),
+    "mask": ("Missing", "White where entries are missing."),
+}
+# What a frame's figures are called in the report, and how charts call them.
+MEASURES = (("psnr", "PSNR, dB"), ("ssim", "SSIM"), ("missing_psnr", "PSNR of missing entries, dB"))
+
+
+@dataclass(frozen=True)
+class Film:
+    """What a page shows of a clip.
+
+    Attributes
+    ----------
+    reel : Reel
+        To which every shot was given.
+    shots : sequence of Shot
+        The frames of the strip, with their uncertainty and errors where known; see `shots.Evenly`.
+    shares : sequence of float
+        Share of the entries that is missing, of every frame.
+    shape : (H, W)
+        Of a frame.
+    first : int
+        Number of the first frame.
+    full_range : int or None
+        Largest value of the integer type, None for floats.
+    transparent : bool
+        Whether a checkerboard is seen behind some pixels.
+    """
+
+    reel: Reel
+    shots: Sequence
+    shares: Sequence
+    shape: tuple
+    first: int = 0
+    full_range: int | None = None
+    transparent: bool = False
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A frame of the strip: its head, and row to data URI."""
+
+    when: str
+    uris: dict
+
+
+def clip(report, film):
+    """Page of a clip.
+
+    Parameters
+    ----------
+    report : Report
+        With the figures of every frame in ``metrics["frames"]``, where there are any.
+    film : Film
+
+    Returns
+    -------
+    str
+    """
+    values = report.to_dict()
+    written = next(iter(values["outputs"].values()), values["input"]["path"])
+    frames, reel = film.reel.frames, film.reel
+    begin = next((i for i, frame in enumerate(frames) if frame.share), 0)
+    each = {row["frame"]: row for row in (values["metrics"] or {}).get("frames") or []}
+    unit = film.full_range or 1
+    return render(
+        "clip.html",
+        ("viewer.js", "player.js"),
+        report=values,
+        name=PurePath(written if written != "-" else values["input"]["path"]).name,
+        count=len(film.shares),
+        worked=sum(share > 0 for share in film.shares),
+        facts=facts(values, units_of(film.full_range)),
+        figures=_figures(frames[begin], reel.images),
+        frames=frames,
+        begin=begin,
+        cut=len(frames) < len(film.shares),
+        lossless=reel.lossless,
+        film={
+            "frames": [
+                {"number": frame.number, "time": frame.time, "told": _told(frame, each.get(frame.number)), "pictures": frame.pictures}
+                for frame in frames
+            ],
+            "images": reel.images,
+        },
+        **_strip(film.shots),
+        over_frames=_over_frames(film, each),
+        scale=pictures.scale(),
+        units=units_of(film.full_range),
+        original=film.shape,
+        size=reel.size,
+        factor=reel.factor,
+        transparent=film.transparent,
+        enlarged=pictures.enlargement(*reel.size),
+        metrics=measures(values),
+        charts=model_charts(values, {}, unit),
+        watched=[],
+        label=label,
+        unit=unit,
+        command=shlex.join(["tdc", *values["command"]]),
+    )
+
+
+def _figures(frame, images):
+    """The pictures of the frame with which the player begins."""
+    return [Figure(name, *NOTES[name], images[frame.pictures[name]]) for name in NOTES if name in frame.pictures]
+
+
+def _told(frame, measured):
+    """What the player says of a frame."""
+    parts = [f"{percent(frame.share)} missing" if frame.share else "nothing missing"]
+    for key, unit, digits in (("psnr", " dB", 2), ("ssim", "", 4)):
+        if measured and measured[key] is not None:
+            parts.append(f"{key.upper()} {number(measured[key], digits, unit)}")
+    return ", ".join(parts)
+
+
+def _strip(shots):
+    """Frames, rows and the colour scale of the strip."""
+    sizes = [size for shot in shots for size in shot.sizes.values()]
+    end, beyond = display.top(*sizes) if sizes else (1.0, False)
+    shown = [
+        Shown(
+            f"frame {shot.number}" + ("" if shot.time is None else f", {shot.time:.2f} s"),
+            {name.capitalize(): pictures.photograph(picture, 0, 255, 1) for name, picture in shot.pictures.items()}
+            | {name.capitalize(): pictures.heat(size, end, 1) for name, size in shot.sizes.items()},
+        )
+        for shot in shots
+    ]
+    return {
+        "shots": shown,
+        "rows": list(shown[0].uris),
+        "heats": list(shots[0].sizes),
+        "end": end,
+        "beyond": beyond,
+    }
+
+
+def _over_frames(film, each):
+    """Charts of every frame's missing share and, where there is a truth, of its measures."""
+    made = [charts.over_frames("Missing entries", film.shares, film.first, share=True)]
+    if each:
+        for key, title in MEASURES:
+            values = [each.get(film.first + i, {}).get(key) for i in range(len(film.shares))]
+            made.append(charts.over_frames(title, values, film.first))
+    return [chart for chart in made if chart is not None]
