@@ -398,3 +398,126 @@ def from_color(colour, color, *, picture, tolerance=0, dilate=0):
     if missing.all():
         raise MaskError(f"{picture}: every pixel has the color {color}: nothing is left to complete from")
     return Mask(~missing)
+
+
+def tensor_axes(pattern):
+    """Modes that the pattern ``fibers:0,1`` of a tensor names, a tuple; None for ``entries``.
+
+    Raises
+    ------
+    ConfigError
+        Another pattern, or a mode named twice.
+    """
+    if pattern == "entries":
+        return None
+    found = re.fullmatch(r"fibers:(\d(?:,\d)*)", pattern)
+    if not found:
+        raise ConfigError(f"no missing pattern '{pattern}' of tensors; there are: entries, and fibers:AXES such as fibers:0,1")
+    axes = tuple(int(digit) for digit in found[1].split(","))
+    if len(set(axes)) < len(axes):
+        raise ConfigError(f"missing pattern '{pattern}' names an axis twice")
+    return axes
+
+
+def simulate_tensor(shape, ratio, pattern, rng):
+    """Draw which entries of a tensor are missing.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        ``(n_1, ..., n_K)``.
+    ratio : float
+        Share that is missing, in [0, 1).
+    pattern : str
+        ``entries``; or ``fibers:AXES``, such as ``fibers:0,1``, which hides together all entries that share their indices in the named
+        modes, counted from 0. The count is exactly ``round(ratio * N)`` of the entries or of the fibers.
+    rng : numpy.random.Generator
+        The holes depend on its state and on the other arguments only.
+
+    Returns
+    -------
+    ndarray of bool, of `shape`
+        True = observed.
+
+    Raises
+    ------
+    ConfigError
+        Unknown pattern, a mode that the tensor does not have, or a ratio outside [0, 1).
+    MaskError
+        The ratio rounds up to everything.
+    """
+    axes = tensor_axes(pattern)
+    if axes is None:
+        return simulate(shape, ratio, "entries", rng)
+    order = len(shape)
+    if max(axes) >= order:
+        raise ConfigError(f"missing pattern '{pattern}' names axis {max(axes)}; a tensor of order {order} has axes 0 to {order - 1}")
+    if not 0 <= ratio < 1:
+        raise ConfigError(f"missing ratio {ratio:g} is not in [0, 1): give the share of missing fibers, 0.9 for 90 percent")
+    sizes = [n if axis in axes else 1 for axis, n in enumerate(shape)]
+    count = int(np.prod(sizes))
+    missing = _some(count, ratio, rng)
+    if missing.all():
+        raise MaskError(f"missing ratio {ratio:g} leaves none of the {count} fibers of '{pattern}'; give a smaller ratio or other axes")
+    return ~np.broadcast_to(missing.reshape(sizes), shape)
+
+
+def from_array(marked, shape, *, name, tensor, invert=False):
+    """Read an array that marks what is missing in a tensor.
+
+    Parameters
+    ----------
+    marked : ndarray of bool
+        True = marked. In each mode it has the size of the tensor, or 1: then it is the same all along that mode. Where it has fewer
+        modes, those that lack count as 1, as in MATLAB, which drops them.
+    shape : tuple of int
+        Of the tensor.
+    name, tensor : str
+        Names of the two files, for messages.
+    invert : bool
+        What is not marked is missing instead.
+
+    Returns
+    -------
+    Mask
+        Observed entries of `shape`.
+
+    Raises
+    ------
+    MaskError
+        Shapes that do not fit, or everything is missing.
+    """
+    sizes = marked.shape + (1,) * (len(shape) - marked.ndim)
+    if len(sizes) > len(shape) or any(size not in (1, n) for size, n in zip(sizes, shape)):
+        raise MaskError(
+            f"mask {name} has shape {_by(marked.shape)} but {tensor} has {_by(shape)}; a mask has the same size in every mode, or 1"
+        )
+    missing = np.broadcast_to((~marked if invert else marked).reshape(sizes), shape)
+    share = missing.mean()
+    other = "leave out --invert-mask" if invert else "use --invert-mask"
+    what = "0 = missing" if invert else "any number but 0 = missing"
+    if share == 1:
+        raise MaskError(
+            f"mask {name} marks all of {tensor} as missing: nothing is left to complete from; {what}: if meant the other way round, {other}"
+        )
+    notes, warnings = (), ()
+    if not share:
+        notes = (f"mask {name} marks nothing as missing: the output equals the input",)
+    elif share > 0.5:
+        warnings = (f"mask {name} marks {share:.1%} of the entries as missing; {what}: if it is meant the other way round, {other}",)
+    return Mask(~missing, notes=notes, warnings=warnings)
+
+
+def empty_slices(observed):
+    """Mode to the number of its slices of which nothing is observed, a dict, for the modes that have such slices.
+
+    Parameters
+    ----------
+    observed : (n_1, ..., n_K) ndarray of bool
+    """
+    counts = {k: int((~observed.any(axis=tuple(m for m in range(observed.ndim) if m != k))).sum()) for k in range(observed.ndim)}
+    return {mode: count for mode, count in counts.items() if count}
+
+
+def _by(shape):
+    return "x".join(str(n) for n in shape)

@@ -31,6 +31,7 @@ PLACES = {
     "joblib": {"batch"},
     "tqdm": {"commands"},
     "tifffile": {"media"},
+    "h5py": {"media"},
     "imagecodecs": {"media"},
     "imageio": {"media"},
     "av": {"media"},

@@ -147,3 +147,64 @@ def test_size_empty_full_and_faint_masks():
         read(np.where(HOLE, 1e6, 0))
     with pytest.raises(MaskError, match="negative"):
         read(np.where(HOLE, -1.0, 0))
+
+
+@pytest.mark.parametrize(("pattern", "fibers"), [("fibers:0,1,2", 60), ("fibers:3", 6), ("fibers:2,0", 15), ("fibers:0,1,2,3", 360)])
+def test_fibers_of_a_tensor_are_hidden_whole_and_counted_exactly(pattern, fibers):
+    observed = missing.simulate_tensor((3, 4, 5, 6), 0.3, pattern, np.random.default_rng(0))
+    axes = missing.tensor_axes(pattern)
+    rest = tuple(k for k in range(4) if k not in axes)
+    assert np.array_equal(observed.any(axis=rest), observed.all(axis=rest))  # a fiber is there or it is not
+    assert np.count_nonzero(~observed.any(axis=rest)) == round(0.3 * fibers)
+
+
+def test_entries_of_a_tensor_are_those_of_a_picture():
+    one, other = (f((6, 5, 4), 0.4, "entries", np.random.default_rng(3)) for f in (missing.simulate, missing.simulate_tensor))
+    assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [
+        ("pixels", "no missing pattern 'pixels' of tensors; there are: entries, and fibers:AXES such as fibers:0,1"),
+        ("fibers:", "no missing pattern 'fibers:' of tensors; there are: entries, and fibers:AXES such as fibers:0,1"),
+        ("fibers:1,1", "missing pattern 'fibers:1,1' names an axis twice"),
+        ("fibers:0,3", "missing pattern 'fibers:0,3' names axis 3; a tensor of order 3 has axes 0 to 2"),
+    ],
+)
+def test_patterns_that_make_no_fibers_are_refused(pattern, line):
+    with pytest.raises(ConfigError) as told:
+        missing.simulate_tensor((3, 4, 5), 0.5, pattern, np.random.default_rng(0))
+    assert str(told.value) == line
+
+
+def test_hiding_every_fiber_is_refused():
+    with pytest.raises(MaskError, match="leaves none of the 3 fibers of 'fibers:0'"):
+        missing.simulate_tensor((3, 4, 5), 0.9, "fibers:0", np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 5), (3, 4), (3, 4, 1), (1, 1, 5), (3,)])
+def test_a_mask_of_a_tensor_holds_along_the_modes_it_leaves_out(shape):
+    marked = np.zeros(shape, dtype=bool)
+    marked[(0,) * len(shape)] = True
+    read = missing.from_array(marked, (3, 4, 5), name="m", tensor="t")
+    whole = marked.reshape(shape + (1,) * (3 - len(shape)))
+    assert read.observed.shape == (3, 4, 5)
+    assert all(read.observed[i] != whole[tuple(min(a, n - 1) for a, n in zip(i, whole.shape))] for i in np.ndindex(3, 4, 5))
+    turned = missing.from_array(~marked, (3, 4, 5), name="m", tensor="t", invert=True)
+    assert np.array_equal(turned.observed, read.observed)
+
+
+def test_masks_that_do_not_fit_a_tensor_are_refused():
+    with pytest.raises(MaskError) as told:
+        missing.from_array(np.zeros((4, 5), dtype=bool), (3, 4, 5), name="m", tensor="t")
+    assert str(told.value) == "mask m has shape 4x5 but t has 3x4x5; a mask has the same size in every mode, or 1"
+    with pytest.raises(MaskError, match="marks all of t as missing"):
+        missing.from_array(np.ones((3, 4), dtype=bool), (3, 4), name="m", tensor="t")
+
+
+def test_slices_without_anything_are_counted():
+    observed = np.ones((3, 4, 5), dtype=bool)
+    assert missing.empty_slices(observed) == {}
+    observed[1] = observed[:, :2] = False
+    assert missing.empty_slices(observed) == {0: 1, 1: 2}

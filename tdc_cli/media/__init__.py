@@ -28,9 +28,10 @@ class Media:
     Attributes
     ----------
     values : (H, W) or (H, W, C) ndarray
-        As stored: uint8, uint16, float32 or float64. Alpha, if any, is the last channel.
+        As stored: uint8, uint16, float32 or float64. Alpha, if any, is the last channel. Those of a tensor have 2 to 6 modes and may be
+        of other types, see `tdc_cli.media.tensor`.
     mode : str
-        ``L``, ``LA``, ``RGB``, ``RGBA``, ``CMYK``, or ``array`` where the channels have no names.
+        ``L``, ``LA``, ``RGB``, ``RGBA``, ``CMYK``, ``array`` where the channels have no names, or ``tensor``.
     path : str
         Where it was read.
     sha256 : str
@@ -67,13 +68,16 @@ class Media:
 
     @property
     def full_range(self):
-        """Largest value of the integer type, or None for floats."""
-        return int(np.iinfo(self.values.dtype).max) if self.values.dtype.kind == "u" else None
+        """Largest value of the integer type; None for floats, and for tensors of wider integers, which are counts rather than shades."""
+        dtype = self.values.dtype
+        return int(np.iinfo(dtype).max) if dtype.kind == "u" and (self.mode != "tensor" or dtype.itemsize <= 2) else None
 
     @property
     def kind(self):
         """Mode and depth in words, such as "mode RGBA with 16 bits"."""
         dtype = self.values.dtype
+        if self.mode == "tensor":
+            return f"a tensor of {dtype}"
         depth = f"with {8 * dtype.itemsize} bits" if dtype.kind == "u" else f"of {dtype}"
         return f"{'an array' if self.mode == 'array' else f'mode {self.mode}'} {depth}"
 

@@ -10,14 +10,20 @@ from . import Media, write
 from .metadata import DAMAGE
 
 
-def decode(content, path):
-    """Media of the bytes of a ``.npy`` file of shape (H, W) or (H, W, C)."""
+def load(content, path):
+    """The array of the bytes of a ``.npy`` file, whatever its shape and type."""
     try:
         values = np.load(io.BytesIO(content), allow_pickle=False)
     except (*DAMAGE, MemoryError, RecursionError, tokenize.TokenError) as error:  # the header is an expression of Python
         raise InputError(f"{path}: not a readable .npy file ({error})") from error
     if not isinstance(values, np.ndarray):
         raise InputError(f"{path}: an archive of arrays; save one array with numpy.save")
+    return values
+
+
+def decode(content, path):
+    """Media of the bytes of a ``.npy`` file of shape (H, W) or (H, W, C)."""
+    values = load(content, path)
     if values.ndim not in (2, 3) or not values.size:
         raise InputError(
             f"{path}: array of shape {values.shape}; a picture has shape (height, width) or (height, width, channels)"

@@ -91,7 +91,7 @@ def extensions():
     return sorted(EXTENSIONS)
 
 
-def named(path, error=InputError):
+def named(path, error=InputError, table=FORMATS):
     """The `Format` that the extension of `path` names.
 
     Parameters
@@ -99,17 +99,20 @@ def named(path, error=InputError):
     path : path-like
     error : type
         Exception for an extension that is missing or not known.
+    table : dict of str to Format
+        The formats there are.
     """
     suffix = Path(path).suffix.lower()
-    if suffix not in EXTENSIONS:
+    known = {extension: f for f in table.values() for extension in f.extensions}
+    if suffix not in known:
         what = f"extension {suffix!r} is not known" if suffix else "no extension"
-        raise error(f"{path}: {what}; use one of {', '.join(extensions())}")
-    return EXTENSIONS[suffix]
+        raise error(f"{path}: {what}; use one of {', '.join(sorted(known))}")
+    return known[suffix]
 
 
-def check(form, media, path):
-    """Raise OutputError if the format `form` cannot hold `media`; the line names the formats that can."""
+def check(form, media, path, table=FORMATS):
+    """Raise OutputError if the format `form` cannot hold `media`; the line names the formats of `table` that can."""
     reason = form.refusal(media)
     if reason:
-        others = [f.extensions[0] for f in FORMATS.values() if not f.refusal(media)]
+        others = [f.extensions[0] for f in table.values() if not f.refusal(media)]
         raise OutputError(f"{path}: {form.name} cannot hold {reason}; write to {' or '.join(others)}")

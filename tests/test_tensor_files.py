@@ -1,0 +1,275 @@
+"""Tensors in files: what is read comes back, the other variables go along, and what cannot be read is told in one line."""
+
+import io
+import struct
+
+import h5py
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+import tifffile
+
+from tdc_cli.errors import InputError, MaskError, OutputError
+from tdc_cli.media import tensor
+
+SHAPES = [(4, 5), (4, 5, 3), (2, 3, 4, 5), (2, 3, 2, 4, 3), (2, 1, 3, 2, 3, 1)]
+TYPES = ["uint8", "uint16", "float32", "float64", "int8", "int16", "int32", "int64", "uint32", "uint64", "float16"]
+
+
+def values_of(shape, dtype="float64"):
+    """Different values at every place, of both signs where the type has them."""
+    counted = np.arange(np.prod(shape)).reshape(shape) % 120
+    return (counted - (0 if np.dtype(dtype).kind == "u" else 50)).astype(dtype)
+
+
+def write_v73(path, variables):
+    """A MATLAB file of version 7.3, written by h5py as MATLAB does: axes reversed, the class as an attribute, a header in front."""
+    with h5py.File(path, "w", userblock_size=512) as file:
+        for name, (kind, values) in variables.items():
+            item = file.create_dataset(name, data=np.ascontiguousarray(values.T))
+            item.attrs["MATLAB_class"] = np.bytes_(kind)
+    header = b"MATLAB 7.3 MAT-file, Platform: GLNXA64, Created on: Mon Jan  5 10:00:00 2026 HDF5 schema 1.00 .".ljust(116)
+    with open(path, "r+b") as file:
+        file.write(header + bytes(8) + struct.pack("<H", 0x0200) + b"IM")
+
+
+def refused(path, error=InputError):
+    """The line that says why `path` is not read."""
+    with pytest.raises(error) as told:
+        tensor.read(path)
+    assert "\n" not in str(told.value)
+    return str(told.value)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("extension", ["npy", "npz", "mat", "tif"])
+def test_every_order_comes_back(tmp_path, shape, extension):
+    np.save(tmp_path / "a.npy", values_of(shape))
+    read = tensor.read(tmp_path / "a.npy")
+    tensor.write(read, tmp_path / f"b.{extension}")
+    again = tensor.read(tmp_path / f"b.{extension}")
+    assert again.values.dtype == np.float64 and again.mode == "tensor"
+    assert np.array_equal(again.values, values_of(shape))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("extension", ["npy", "npz", "mat", "tif"])
+def test_every_type_comes_back_or_is_refused(tmp_path, dtype, extension):
+    np.save(tmp_path / "a.npy", values_of((4, 5, 6), dtype))
+    read = tensor.read(tmp_path / "a.npy")
+    if (dtype, extension) == ("float16", "mat"):
+        with pytest.raises(OutputError, match=r"b.mat: MAT cannot hold a tensor of float16; write to .npy or .npz or .tif"):
+            tensor.write(read, tmp_path / "b.mat")
+        return
+    tensor.write(read, tmp_path / f"b.{extension}")
+    again = tensor.read(tmp_path / f"b.{extension}").values
+    assert again.dtype == dtype and np.array_equal(again, values_of((4, 5, 6), dtype))
+
+
+def test_other_libraries_read_what_is_written(tmp_path):
+    values = values_of((2, 3, 4, 5), "float32")
+    np.save(tmp_path / "a.npy", values)
+    read = tensor.read(tmp_path / "a.npy")
+    for extension in ("npz", "mat", "tif"):
+        tensor.write(read, tmp_path / f"b.{extension}")
+    assert np.array_equal(np.load(tmp_path / "b.npz")["arr_0"], values)
+    assert np.array_equal(scipy.io.loadmat(tmp_path / "b.mat")["tensor"], values)
+    assert np.array_equal(tifffile.imread(tmp_path / "b.tif"), values)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "order", "line"),
+    [
+        ("complex64", 3, "complex values; complete real and imaginary parts each by itself"),
+        ("bool", 3, "values are true or false, and a completed one lies between: convert them to float32, NaN where missing"),
+        ("U3", 3, "values of <U3; only integers, float16, float32 and float64 are taken: convert them"),
+        ("float64", 1, "array of order 1, shape (2,); tensors of order 2 to 6 are taken"),
+        ("float64", 7, "array of order 7, shape (2, 2, 2, 2, 2, 2, 2); tensors of order 2 to 6 are taken"),
+    ],
+)
+def test_what_cannot_be_completed_is_refused(tmp_path, dtype, order, line):
+    np.save(tmp_path / "a.npy", np.zeros((2,) * order, dtype=dtype))
+    assert refused(tmp_path / "a.npy") == f"{tmp_path}/a.npy: {line}"
+
+
+def test_empty_arrays_and_integers_beyond_doubles_are_refused(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((2, 0)))
+    assert "array of shape (2, 0) is empty" in refused(tmp_path / "a.npy")
+    for edge in (2**53 + 1, -(2**53) - 1, -(2**63)):
+        np.save(tmp_path / "a.npy", np.full((2, 2), edge))
+        assert "integers beyond 2**53" in refused(tmp_path / "a.npy")
+
+
+def test_the_other_byte_order_is_read(tmp_path):
+    np.save(tmp_path / "a.npy", values_of((3, 4), ">i2"))
+    assert np.array_equal(tensor.read(tmp_path / "a.npy").values, values_of((3, 4), "int16"))
+
+
+def test_a_variable_is_said_by_its_name(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, x=values_of((3, 4)), y=values_of((2, 3)), when=np.array([1, 2]))
+    assert refused(path) == (
+        f"{path}: holds x (3x4 float64), y (2x3 float64), when (2 int64); say which one is meant, as in {path}:x"
+    )
+    assert tensor.read(f"{path}:y").values.shape == (2, 3)
+    assert refused(f"{path}:z") == f"{path}: holds no array 'z'; it holds x (3x4 float64), y (2x3 float64), when (2 int64)"
+    np.savez(path, when=np.array([1, 2]))
+    assert refused(path) == f"{path}: holds no array of numbers of order 2 to 6; it holds when (2 int64)"
+    np.savez(path, x=values_of((3, 4)), when=np.array([1, 2]))
+    assert tensor.read(path).values.shape == (3, 4)
+
+
+def test_a_file_whose_name_holds_a_colon_is_that_file(tmp_path):
+    np.savez(tmp_path / "a.npz", x=values_of((3, 4)))
+    (tmp_path / "a.npz").rename(tmp_path / "a.npz:x")
+    assert tensor.split(tmp_path / "a.npz:x") == (str(tmp_path / "a.npz:x"), None)
+    assert tensor.split("C:\\data\\a.npy") == ("C:\\data\\a.npy", None)
+
+
+@pytest.mark.parametrize("extension", ["npz", "mat"])
+def test_the_other_variables_go_along(tmp_path, extension):
+    others = {"wavelength": np.array([[1.5, 2.5]]), "site": np.array(["north"])}
+    path = tmp_path / f"a.{extension}"
+    (np.savez if extension == "npz" else lambda p, **v: scipy.io.savemat(p, v))(path, x=values_of((3, 4, 2)), **others)
+    read = tensor.read(f"{path}:x")
+    out = tmp_path / f"b.{extension}"
+    tensor.write(read, out)
+    assert tensor.left_out(tensor.named(out), read) == []
+    held = np.load(out) if extension == "npz" else scipy.io.loadmat(out)
+    assert np.array_equal(held["x"], values_of((3, 4, 2)))
+    assert np.array_equal(held["wavelength"], others["wavelength"]) and held["site"] == ["north"]
+    tensor.write(read, tmp_path / "c.npy")
+    assert tensor.left_out(tensor.named("c.npy"), read) == list(others)
+
+
+def test_structs_and_cells_of_matlab_go_along(tmp_path):
+    cell = np.empty((1, 2), dtype=object)
+    cell[0] = ["a", 3.0 + 2.0j]
+    scipy.io.savemat(tmp_path / "a.mat", {"x": values_of((3, 4)), "about": {"unit": "K", "scale": 2.0}, "names": cell})
+    tensor.write(tensor.read(tmp_path / "a.mat"), tmp_path / "b.mat")
+    held = scipy.io.loadmat(tmp_path / "b.mat", simplify_cells=True)
+    assert held["about"] == {"unit": "K", "scale": 2.0}
+    assert list(held["names"]) == ["a", 3.0 + 2.0j]
+
+
+def test_arrays_of_python_objects_are_left_out_and_never_loaded(tmp_path):
+    np.savez(tmp_path / "a.npz", x=values_of((3, 4)), things=np.array([{"a": 1}], dtype=object))
+    read = tensor.read(tmp_path / "a.npz")
+    assert tensor.left_out(tensor.named("b.npz"), read) == ["things"]
+    assert "give an array of numbers" in refused(tmp_path / "a.npz:things")
+
+
+def test_matlab_integers_in_a_double_stay_doubles(tmp_path):
+    """MATLAB stores a double matrix of small whole numbers in single bytes; its class says what it is."""
+    numbers = bytes([1, 2, 3, 4, 5, 6]) + bytes(2)
+    body = (
+        struct.pack("<IIII", 6, 8, 6, 0)  # flags: class double
+        + struct.pack("<IIii", 5, 8, 2, 3)  # dimensions
+        + struct.pack("<II", 1, 1) + b"x" + bytes(7)  # name
+        + struct.pack("<II", 2, 6) + numbers  # values as uint8
+    )
+    header = b"MATLAB 5.0 MAT-file".ljust(116) + bytes(8) + struct.pack("<H", 0x0100) + b"IM"
+    (tmp_path / "a.mat").write_bytes(header + struct.pack("<II", 14, len(body)) + body)
+    read = tensor.read(tmp_path / "a.mat").values
+    assert read.dtype == np.float64
+    assert np.array_equal(read, [[1, 3, 5], [2, 4, 6]])
+
+
+def test_version_73_has_its_axes_as_matlab_has_them(tmp_path):
+    path = tmp_path / "a.mat"
+    held = values_of((2, 3, 4, 5), "float32")
+    write_v73(path, {"x": ("single", held), "ok": ("logical", np.eye(3, dtype=np.uint8)), "name": ("char", np.zeros((1, 3), "uint16"))})
+    read = tensor.read(f"{path}:x")
+    assert read.values.shape == (2, 3, 4, 5) and read.values.dtype == np.float32
+    assert np.array_equal(read.values, held)
+    assert refused(path) == f"{path}: holds name (text), ok (3x3 bool), x (2x3x4x5 float32); say which one is meant, as in {path}:ok"
+    assert "give an array of numbers" in refused(f"{path}:name")
+    assert tensor.left_out(tensor.named("b.mat"), read) == ["name", "ok"]
+    assert np.array_equal(tensor.read_mask(f"{path}:ok"), np.eye(3, dtype=bool))
+    tensor.write(read, tmp_path / "b.mat")
+    assert np.array_equal(scipy.io.loadmat(tmp_path / "b.mat")["x"], held)
+
+
+def test_sparse_and_complex_matrices_of_matlab_are_told(tmp_path):
+    scipy.io.savemat(tmp_path / "a.mat", {"s": scipy.sparse.eye(3, format="csc"), "z": np.ones((2, 2)) * 1j})
+    assert "s is a 3x3 sparse matrix; give an array of numbers" in refused(tmp_path / "a.mat:s")
+    assert "complex values" in refused(tmp_path / "a.mat:z")
+
+
+def test_a_variable_without_a_name_that_matlab_takes_gets_another(tmp_path):
+    np.savez(tmp_path / "a.npz", **{"my data": values_of((3, 4))})
+    tensor.write(tensor.read(tmp_path / "a.npz"), tmp_path / "b.mat")
+    assert np.array_equal(scipy.io.loadmat(tmp_path / "b.mat")["tensor"], values_of((3, 4)))
+
+
+def test_pages_of_a_tiff_are_a_tensor(tmp_path):
+    stack = values_of((3, 4, 5, 6), "float32")
+    tifffile.imwrite(tmp_path / "a.tif", stack, imagej=True)
+    read = tensor.read(tmp_path / "a.tif")
+    assert np.array_equal(read.values, stack)
+    assert read.notes == (
+        f"{tmp_path}/a.tif: axes ZCYX, shape 3x4x5x6", f"{tmp_path}/a.tif: its ImageJ description is not kept",
+    )  # fmt: skip
+    with tifffile.TiffWriter(tmp_path / "b.tif") as writer:
+        for page in stack[0]:
+            writer.write(page, metadata=None, contiguous=False, photometric="minisblack")
+    assert np.array_equal(tensor.read(tmp_path / "b.tif").values, stack[0])
+    colours = values_of((4, 5, 3), "uint8")
+    tifffile.imwrite(tmp_path / "c.tif", colours, photometric="rgb")
+    tensor.write(tensor.read(tmp_path / "c.tif"), tmp_path / "d.tif")
+    with tifffile.TiffFile(tmp_path / "d.tif") as file:
+        assert file.pages[0].photometric == 2 and np.array_equal(file.asarray(), colours)
+
+
+def test_a_tiff_of_a_palette_or_of_different_pages_is_refused(tmp_path):
+    tifffile.imwrite(tmp_path / "a.tif", np.zeros((4, 5), "uint8"), photometric="palette", colormap=np.zeros((3, 256), "uint16"))
+    assert "values are places in a palette, no numbers" in refused(tmp_path / "a.tif")
+    with tifffile.TiffWriter(tmp_path / "b.tif") as writer:
+        writer.write(np.zeros((4, 5)), photometric="minisblack")
+        writer.write(np.zeros((6, 7)), photometric="minisblack")
+    assert "holds 2 series of pages that differ" in refused(tmp_path / "b.tif")
+
+
+@pytest.mark.parametrize("extension", ["npy", "npz", "mat", "tif"])
+def test_cut_files_are_refused(tmp_path, extension):
+    np.save(tmp_path / "a.npy", np.random.default_rng(0).random((6, 7, 8)))
+    tensor.write(tensor.read(tmp_path / "a.npy"), tmp_path / f"b.{extension}")
+    content = (tmp_path / f"b.{extension}").read_bytes()
+    for share in (0.05, 0.4, 0.9):
+        (tmp_path / f"c.{extension}").write_bytes(content[: int(share * len(content))])
+        refused(tmp_path / f"c.{extension}")
+    (tmp_path / f"c.{extension}").write_bytes(b"")
+    refused(tmp_path / f"c.{extension}")
+
+
+def test_a_cut_file_of_version_73_is_refused(tmp_path):
+    write_v73(tmp_path / "a.mat", {"x": ("double", values_of((30, 40)))})
+    content = (tmp_path / "a.mat").read_bytes()
+    for share in (0.1, 0.5, 0.9):
+        (tmp_path / "b.mat").write_bytes(content[: int(share * len(content))])
+        refused(tmp_path / "b.mat")
+
+
+def test_names_that_lie_are_refused(tmp_path):
+    buffer = io.BytesIO()
+    np.save(buffer, values_of((3, 4)))
+    (tmp_path / "a.mat").write_bytes(buffer.getvalue())
+    assert refused(tmp_path / "a.mat") == f"{tmp_path}/a.mat: named like a MAT file but its content is NPY; rename it or convert it"
+    assert "use one of .mat, .npy, .npz, .tif, .tiff" in refused(tmp_path / "a.csv")
+    assert refused(tmp_path / "none.npy") == f"{tmp_path}/none.npy: no such file"
+
+
+def test_a_mask_is_anything_but_zero(tmp_path):
+    np.save(tmp_path / "m.npy", np.array([[0, -1, 0.5]]))
+    assert np.array_equal(tensor.read_mask(tmp_path / "m.npy"), [[False, True, True]])
+    np.save(tmp_path / "m.npy", np.array([[0, np.nan]]))
+    with pytest.raises(MaskError, match="0 stands for known"):
+        tensor.read_mask(tmp_path / "m.npy")
+
+
+def test_an_existing_file_stays(tmp_path):
+    np.save(tmp_path / "a.npy", values_of((3, 4)))
+    read = tensor.read(tmp_path / "a.npy")
+    with pytest.raises(OutputError, match="exists already"):
+        tensor.write(read, tmp_path / "a.npy")
