@@ -31,6 +31,7 @@ def _file(name, help_text):
 @_file("--uncertainty", "Write the standard deviation of every entry in the output's units: .npy or .tif, or .png as a picture.")
 @_file("--panel", "Write a PNG of the incomplete, completed, uncertain and true pictures side by side.")
 @_file("--save-incomplete", "Write the picture with its holes as 0, NaN in floats, and beside it the mask as understood.")
+@options.how_to_run_many
 @options.how_to_run
 @options.config(options.own_table)
 @click.pass_context
@@ -39,7 +40,7 @@ def complete_image(
     inputs,
     output,
     method,
-    parameters,
+    param,
     missing_pattern,
     report,
     save_incomplete,
@@ -47,7 +48,7 @@ def complete_image(
     recursive,
     jobs,
     fail_fast,
-    as_json,
+    json,
     dry_run,
     quiet,
     verbose,
@@ -62,7 +63,7 @@ def complete_image(
     What is missing is said by a mask, white = missing, by transparency, by a colour, by NaN in floats, or simulated with
     --missing-ratio. Known pixels come back bit for bit unless a noise level is given or the output is a JPEG.
     """
-    if as_json and output == "-":
+    if json and output == "-":
         raise click.UsageError("--json and -o - both want standard output; write the report with --report FILE", ctx)
     if missing_pattern and chosen["missing_ratio"] is None:
         raise click.UsageError("--missing-pattern needs a --missing-ratio", ctx)
@@ -79,13 +80,13 @@ def complete_image(
         output=Path(output),
         missing_pattern=missing_pattern or "entries",
         method=method,
-        parameters=options.method_parameters(given, parameters),
+        parameters=options.method_parameters(given, param),
         report=report,
         incomplete=save_incomplete,
         command=tuple((ctx.obj or {}).get("command", ())),
         **chosen,
     )
-    how = {"as_json": as_json, "dry_run": dry_run, "quiet": quiet, "verbose": verbose, "progress": progress}
+    how = {"as_json": json, "dry_run": dry_run, "quiet": quiet, "verbose": verbose, "progress": progress}
     if len(inputs) > 1 or inputs[0].is_dir():
         if output == "-" or Path("-") in inputs:
             raise click.UsageError("- stands for one picture; several are read from files and written to a folder", ctx)

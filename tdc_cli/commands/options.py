@@ -280,7 +280,7 @@ how_to_complete = stack(
     click.option(
         "--spatial/--no-spatial",
         default=None,
-        help="Whether neighbouring rows and columns are alike.  [default: the method's own]",
+        help="Whether neighbours along the ordered modes, in pictures rows and columns, are alike.  [default: the method's own]",
     ),
     click.option("--residual", type=click.Choice(RESIDUALS), help="Model of what is not low-rank.  [default: the method's own]"),
     click.option("--rank", type=_positive, help="Largest rank to start from."),
@@ -297,9 +297,7 @@ how_to_complete = stack(
     click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same bytes."),
     click.option(
         "--param",
-        "parameters",
         multiple=True,
-        envvar="TDC_COMPLETE_IMAGE_PARAM",
         callback=_pairs,
         metavar="KEY=VALUE",
         help="Any other parameter of the method (see 'tdc methods NAME'); may be repeated.",
@@ -307,22 +305,25 @@ how_to_complete = stack(
     click.option(
         "--threads",
         type=click.IntRange(1, 10_000),
-        help="Threads to use for each picture.  [default: the cores, shared out among --jobs]",
+        help="Threads to use for each input.  [default: the cores]",
     ),
+)
+
+how_to_run_many = stack(
+    click.option("--skip-existing", is_flag=True, help="Pass over what is finished already, to go on where a run stopped."),
+    click.option("--recursive", is_flag=True, help="Enter folders in folders."),
+    click.option(
+        "--jobs", type=_positive, default=1, show_default=True, metavar="N", help="Files to work on at the same time; they share the cores."
+    ),
+    click.option("--fail-fast", is_flag=True, help="Begin no further file after one has failed."),
 )
 
 how_to_run = stack(
     click.option("--overwrite", is_flag=True, help="Replace outputs that exist; otherwise they are refused before any work."),
-    click.option("--skip-existing", is_flag=True, help="Pass over what is finished already, to go on where a run stopped."),
-    click.option("--recursive", is_flag=True, help="Enter folders in folders."),
-    click.option("--jobs", type=_positive, default=1, show_default=True, metavar="N", help="Files to work on at the same time."),
-    click.option("--fail-fast", is_flag=True, help="Begin no further file after one has failed."),
     click.option("--dry-run", is_flag=True, help="Check everything, say what would be done, write nothing."),
     click.option(
         "--json",
-        "as_json",
         is_flag=True,
-        envvar="TDC_COMPLETE_IMAGE_JSON",
         help="Print the report as JSON, and nothing else, on standard output.",
     ),
     click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
