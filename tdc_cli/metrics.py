@@ -133,5 +133,31 @@ def compare(truth, estimate, observed, data_range):
     return metrics, reasons
 
 
+def compare_tensor(truth, estimate, observed, data_range):
+    """As `compare`, for tensors of any order, over the entries whose truth is known; SSIM, which is of pictures, is always None.
+
+    Parameters
+    ----------
+    truth, estimate : ndarray of equal shape
+        Values as written; NaN in the truth where it is not known.
+    observed : ndarray of bool, of the same shape
+        True = observed.
+    data_range : float
+
+    Returns
+    -------
+    metrics : dict
+    reasons : list of str
+    """
+    known = np.isfinite(truth)
+    # A single row is smaller than the window of SSIM.
+    metrics, reasons = compare(truth[known][None], estimate[known][None], observed[known][None], data_range)
+    reasons = [r.replace("psnr and ssim are", "psnr is") for r in reasons if not r.startswith("ssim")]
+    unknown = int(known.size - known.sum())
+    if unknown:
+        reasons.append(f"metrics leave out {unknown} entries whose truth is not known")
+    return metrics, reasons
+
+
 def _three(truth, estimate, data_range):
     return {"rre": rre(truth, estimate), "psnr": psnr(truth, estimate, data_range), "ssim": ssim(truth, estimate, data_range)}

@@ -60,7 +60,7 @@ SCHEMA = {
                     "source": {"enum": ["mask", "alpha", "color", "nan", "simulated"]},
                     "pattern": _TEXT,
                     "count": {**_COUNT, "description": "missing entries, channels apart"},
-                    "pixels": {**_COUNT, "description": "positions with any channel missing"},
+                    "pixels": {**_COUNT, "description": "positions with any channel missing; of tensors the same as count"},
                     "ratio": {**_SHARE, "description": "count / number of entries"},
                     "mask": _TEXT,
                     "grey_levels": {**_COUNT, "description": "pixels of the mask neither black nor white, or partly transparent"},
@@ -120,7 +120,7 @@ SCHEMA = {
                     "frames": {"type": ["array", "null"]},
                 },
                 nullable=True,
-                description="null where no truth is known",
+                description="null where no truth is known; every ssim of a tensor is null: it is of pictures",
             ),
             "timing": _object(
                 {key: {"type": "number", "minimum": 0} for key in ("read", "compile", "complete", "write", "total")},
@@ -192,10 +192,14 @@ class Report:
     def summary(self):
         """A few lines of text for a human, without a final newline."""
         missing = self.missing
-        total = math.prod(self.input["shape"][:2]) * _channels(self.input)
-        what = "pixels" if missing["count"] == missing["pixels"] * _channels(self.input) else "entries"
-        count, of = (missing["pixels"], math.prod(self.input["shape"][:2])) if what == "pixels" else (missing["count"], total)
-        name = self.outputs.get("image", self.input["path"])
+        count, of, what = missing["count"], math.prod(self.input["shape"]), "entries"
+        if self.input["mode"] != "tensor":
+            pixels, channels = math.prod(self.input["shape"][:2]), _channels(self.input)
+            of = pixels * channels
+            if count == missing["pixels"] * channels:
+                count, of, what = missing["pixels"], pixels, "pixels"
+        main = next(iter(self.outputs), None)
+        name = self.outputs.get(main, self.input["path"])
         name = "standard output" if name == "-" else name
         lines = [
             f"{name}: {count} of {of} {what} missing ({missing['ratio']:.1%}), {self.method['name']}, "
@@ -228,7 +232,7 @@ class Report:
                 if shown:
                     lines.append(f"  {label}: {', '.join(shown)}")
         for key, path in self.outputs.items():
-            if key != "image":
+            if key != main:
                 lines.append(f"  {key}: {path}")
         return "\n".join(lines)
 

@@ -5,6 +5,7 @@ lie, which it does not look at.
 """
 
 import math
+import os
 from dataclasses import dataclass
 
 
@@ -92,6 +93,23 @@ def describe(plan):
         "warnings": [*plan.notes, *plan.warnings],
         "estimate": found and {"seconds": round(found[0], 1), "bytes": int(found[1])},
     }
+
+
+def lack_of_memory(plan):
+    """Words for a run that may want more memory than the machine has, or None.
+
+    Parameters
+    ----------
+    plan : pipeline.Plan
+    """
+    found = cost(plan.method, plan.observed.size, plan.missing["count"])
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not told on every system
+        return None
+    if found is None or found[1] <= there:
+        return None
+    return f"{plan.media.path}: may take {found[1] / 1e9:.1f} GB of memory, and the machine has {there / 1e9:.1f} GB; try a part of it"
 
 
 def together(estimates, jobs):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from . import options
-from .many import complete_many, tell_compilation
+from . import one, options
+from .many import complete_many
 from .progress import shown
 
 DEFAULT_METHOD = "patches"
@@ -121,9 +121,9 @@ def _complete_one(job, *, as_json, dry_run, quiet, verbose, progress):
     except OutputExists:
         _skipped(job, quiet)
         return
-    _tell(plan, quiet, verbose)
+    one.tell(plan, quiet, verbose)
     if dry_run:
-        _describe(plan, as_json)
+        one.describe(plan, as_json)
         return
     pipeline.sweep([job])
     try:
@@ -134,14 +134,7 @@ def _complete_one(job, *, as_json, dry_run, quiet, verbose, progress):
             raise
         _skipped(job, quiet)  # another run was quicker
         return
-    if not quiet:
-        for text in done.warnings[len(plan.notes) + len(plan.warnings) :]:
-            click.echo(f"tdc: warning: {text}", err=True)
-        tell_compilation(done.timing["compile"])
-    if as_json:
-        click.echo(done.to_json().encode(errors="backslashreplace"), nl=False)
-    elif not quiet:
-        click.echo(done.summary(), err=str(job.output) == "-")
+    one.tell_done(plan, done, as_json, quiet)
 
 
 def _in_folder(folder, input, extension):
@@ -154,42 +147,3 @@ def _in_folder(folder, input, extension):
 def _skipped(job, quiet):
     if not quiet:
         click.echo(f"tdc: note: {job.output}: exists already and is skipped", err=True)
-
-
-def _tell(plan, quiet, verbose):
-    """Print what the user should know before the work begins."""
-    if quiet:
-        return
-    for text in plan.notes:
-        click.echo(f"tdc: note: {text}", err=True)
-    for text in plan.warnings:
-        click.echo(f"tdc: warning: {text}", err=True)
-    if verbose:
-        click.echo(f"tdc: {plan.method.name}: {plan.config}", err=True)
-
-
-def _describe(plan, as_json):
-    """Print what a dry run would do."""
-    from ..batch import estimate
-
-    job = plan.job
-    planned = estimate.describe(plan)
-    if as_json:
-        import json
-
-        click.echo(json.dumps(planned, indent=2, ensure_ascii=False))
-        return
-    source = {
-        "mask": f"by mask {job.mask}",
-        "alpha": "as transparent",
-        "color": f"by color {job.mask_color}",
-        "nan": "as NaN",
-        "simulated": "simulated",
-    }[plan.missing["source"]]
-    click.echo(
-        f"{plan.media.path}: {plan.missing['count']} of {plan.observed.size} entries missing ({plan.missing['ratio']:.1%}) "
-        f"{source}, to be completed by {plan.method.name}"
-    )
-    for key, path in planned["outputs"].items():
-        click.echo(f"  {key}: {path}")
-    click.echo(f"  {estimate.in_words(planned['estimate'])}")

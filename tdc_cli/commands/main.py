@@ -15,6 +15,7 @@ from . import options, streams
 # Name of the subcommand -> module in this package and its command. To add one: write the module, add a line.
 COMMANDS = {
     "complete-image": ("complete_image", "complete_image"),
+    "complete-tensor": ("complete_tensor", "complete_tensor"),
     "methods": ("methods_list", "methods_list"),
     "info": ("info", "info"),
     "report-schema": ("report_schema", "report_schema"),
@@ -94,7 +95,7 @@ class Group(click.Group):
             streams.abandon(sys.stdout)
             return 141
         except MemoryError:
-            return _complain("not enough memory; try a smaller picture", 1)
+            return _complain("not enough memory; try a smaller input", 1)
         except Exception as error:
             if {"-v", "--verbose"} & set(args):
                 raise
@@ -132,7 +133,7 @@ def _complain(error, code):
 @click.version_option(__version__, prog_name="tdc")
 @options.config(lambda ctx: {name: ctx.command.get_command(ctx, name) for name in COMMANDS})
 def main():
-    """Fill in the missing parts of pictures, and say how sure the result is.
+    """Fill in the missing parts of pictures and tensors, and say how sure the result is.
 
     Every option can also be given by an environment variable (TDC_COMPLETE_IMAGE_SEED=1) or in a file
     (tdc --config tdc.toml ..., with a table [complete-image]). A flag comes before the environment, the environment before the

@@ -42,7 +42,7 @@ def working():
     except OSError as error:
         raise Failed(in_words(error)) from error
     except MemoryError as error:
-        raise Failed("not enough memory; try a smaller picture, fewer chains, or a lower rank") from error
+        raise Failed("not enough memory; try a smaller input, fewer chains, or a lower rank") from error
 
 
 def method_names(ctx, param, incomplete):
@@ -208,6 +208,20 @@ _path = File()
 _share = FiniteRange(0, 1, max_open=True)
 _positive = click.IntRange(1)
 
+missing_ratio = click.option(
+    "--missing-ratio",
+    type=_share,
+    metavar="SHARE",
+    help="Hide this share of a whole input, which then is the truth for the metrics.",
+)
+add_noise = click.option(
+    "--add-noise",
+    type=FiniteRange(0),
+    default=0.0,
+    metavar="SD",
+    help="Add Gaussian noise first; a fraction of the full range (0.1 = 25.5 of 255), data units for floats.",
+)
+
 what_is_missing = stack(
     click.option(
         "--mask",
@@ -242,24 +256,13 @@ what_is_missing = stack(
         metavar="N",
         help="How far, of 255, each channel may be from --mask-color.",
     ),
-    click.option(
-        "--missing-ratio",
-        type=_share,
-        metavar="SHARE",
-        help="Hide this share of a whole picture, which then is the truth for the metrics.",
-    ),
+    missing_ratio,
     click.option(
         "--missing-pattern",
         type=click.Choice(PATTERNS),
         help="What --missing-ratio hides; 'entries' takes every channel by itself.  [default: entries]",
     ),
-    click.option(
-        "--add-noise",
-        type=FiniteRange(0),
-        default=0.0,
-        metavar="SD",
-        help="Add Gaussian noise first; a fraction of the full range (0.1 = 25.5 of 255), data units for floats.",
-    ),
+    add_noise,
     click.option(
         "--reference", type=_path, metavar="PATH", help="The true picture, for metrics where a mask is real; or a folder of them."
     ),

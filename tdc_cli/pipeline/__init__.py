@@ -1,11 +1,11 @@
 """The way of a file: read, decide what is missing, complete, restore what is known, measure, write.
 
 `prepare` finds everything that can be found before any work; `execute` does the work. `run` is both. What pictures share with other inputs
-is in modules of its own: `job`, `options`, `outputs`, `holes`, `values`, `completing`, `seeds`.
+is in modules of its own: `job`, `options`, `outputs`, `holes`, `values`, `completing`, `outcome`, `seeds`. For tensors the three are in `tensors`.
 """
 
 from .holes import ALPHA
-from .job import BaseJob, Job
+from .job import BaseJob, Job, TensorJob
 from .outputs import UNCERTAINTY_FORMATS, sweep
 from .picture import Plan, check_options, execute, prepare, run
 from .seeds import DRAWS, HOLES, NOISE, stream
@@ -21,6 +21,7 @@ __all__ = [
     "BaseJob",
     "Job",
     "Plan",
+    "TensorJob",
     "check_options",
     "execute",
     "prepare",

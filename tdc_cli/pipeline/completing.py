@@ -126,6 +126,7 @@ def describe_uncertainty(completion, config, observed, sd, truth, scale):
     estimated = np.ones_like(observed) if estimates_known(config) else absent
     inside = None
     if truth is not None:
-        inside = metrics.coverage(truth[absent], completion.mean[absent] * scale, sd[absent])
+        judged = absent & np.isfinite(truth)
+        inside = metrics.coverage(truth[judged], completion.mean[judged] * scale, sd[judged])
     return {"mean_sd": float(sd[estimated].mean(dtype=float)) if estimated.any() else 0.0, "coverage90": inside,
             "held_out": completion.held_out}

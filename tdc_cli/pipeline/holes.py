@@ -52,12 +52,7 @@ def decide(job, source):
             "or --missing-ratio 0.5 to hide half of a whole picture"
         )
     notes, warnings = (list(read.notes), list(read.warnings)) if read is not None else ([], [])
-    if nan.any():
-        if described["source"] != "nan":
-            warnings.append(f"{source.path}: {np.sum(nan & observed)} further entries are NaN and count as missing")
-        observed &= ~nan
-        if not observed.any():
-            raise MaskError(f"{source.path}: every entry is missing: nothing is left to complete from")
+    observed, more = without_nan(observed, nan, described["source"], source.path)
     absent = ~observed
     count = int(absent.sum())
     described |= {
@@ -65,7 +60,7 @@ def decide(job, source):
         "pixels": int(absent.reshape(*colour.shape[:2], -1).any(axis=2).sum()),
         "ratio": count / absent.size,
     }
-    return observed, described, notes, warnings
+    return observed, described, notes, warnings + more
 
 
 def find_nan(values, path):
@@ -75,6 +70,31 @@ def find_nan(values, path):
     if np.isinf(values).any():
         raise InputError(f"{path}: {np.isinf(values).sum()} values are infinite; NaN marks missing entries, infinity is refused")
     return np.isnan(values)
+
+
+def without_nan(observed, nan, source, path):
+    """`observed` without what is NaN, and a list of warnings.
+
+    Parameters
+    ----------
+    observed, nan : ndarray of bool, of equal shape
+    source : str
+        What says which entries are missing, as in the report.
+    path : str
+        For messages.
+
+    Raises
+    ------
+    MaskError
+        Nothing is left.
+    """
+    if not nan.any():
+        return observed, []
+    left = observed & ~nan
+    if not left.any():
+        raise MaskError(f"{path}: every entry is missing: nothing is left to complete from")
+    more = np.sum(nan & observed)
+    return left, [f"{path}: {more} further entries are NaN and count as missing"] if source != "nan" else []
 
 
 def from_picture(job, source):

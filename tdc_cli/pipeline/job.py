@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..media import tensor
+
 
 @dataclass(frozen=True)
 class BaseJob:
@@ -157,3 +159,42 @@ class Job(PixelJob):
     def finished(self):
         """Whether every output is there: each appears whole, the picture last."""
         return all(path.exists() for path in self.outputs.values())
+
+
+@dataclass(frozen=True)
+class TensorJob(BaseJob):
+    """One tensor to complete, and how; ``-`` as input or output is standard input and output.
+
+    Beside `incomplete` also an array of the mask is written.
+
+    Attributes
+    ----------
+    input, mask, reference : path-like or None
+        ``FILE``, or ``FILE:NAME`` where a file holds several arrays. In the mask anything but 0 = missing.
+    missing_pattern : str
+        See `missing.simulate_tensor`.
+    invert_mask : bool
+        0 = missing instead.
+    ordered_modes : tuple of int
+        Modes with an order in space or time, from 0.
+    """
+
+    invert_mask: bool = False
+    ordered_modes: tuple = ()
+
+    @property
+    def named_outputs(self):
+        """See `BaseJob`."""
+        beside = self.incomplete and Path(self.incomplete)
+        return {
+            "tensor": self.output,
+            "incomplete": self.incomplete,
+            "mask": beside and beside.with_name(f"{beside.stem}_mask{beside.suffix}"),
+            "uncertainty": self.uncertainty,
+            "report": self.report,
+        }
+
+    @property
+    def sources(self):
+        """See `BaseJob`."""
+        return {role: path and tensor.split(path)[0] for role, path in super().sources.items()}

@@ -30,6 +30,20 @@ def check_masks(job):
         raise ConfigError("--invert-mask and --mask-dilate need a --mask")
 
 
+def check_missing(job):
+    """Find what contradicts itself in how a `TensorJob` says which entries are missing.
+
+    Raises
+    ------
+    ConfigError
+    """
+    if job.mask is not None and job.missing_ratio is not None:
+        raise ConfigError("--mask and --missing-ratio exclude each other: holes are either given or simulated")
+    if job.invert_mask and job.mask is None:
+        raise ConfigError("--invert-mask needs a --mask")
+    missing.tensor_axes(job.missing_pattern)
+
+
 def check_numbers(job, method):
     """Find numbers of a `BaseJob` that are out of their bounds, and results that the method does not give.
 
@@ -100,6 +114,36 @@ def configure(job, method, full_range, **from_input):
     if job.uncertainty is not None and not getattr(config, "calibrate", True):
         raise ConfigError(f"method {method.name} gives no uncertainty with calibrate=false; leave out --uncertainty or calibrate=false")
     return config
+
+
+def check_ordered_modes(job, method, config, order=None):
+    """Find modes that a `TensorJob` names in vain, and those that are lacking.
+
+    Parameters
+    ----------
+    job : TensorJob
+    method : methods.Method
+    config : dataclass of the method
+    order : int or None
+        Of the tensor; None where it is not known yet.
+
+    Raises
+    ------
+    ConfigError
+    """
+    if job.ordered_modes and not hasattr(config, "ordered_modes"):
+        able = [m.name for m in methods.REGISTRY.values() if "ordered_modes" in m.defaults()]
+        raise ConfigError(f"method {method.name} has no ordered modes; leave out --ordered-modes or use one of: {', '.join(able)}")
+    modes = getattr(config, "ordered_modes", ())
+    spatial = getattr(config, "spatial", None)
+    if spatial is False and job.ordered_modes:
+        raise ConfigError(f"method {method.name} looks at --ordered-modes only with --spatial; add it, or leave them out")
+    if spatial and not modes:
+        raise ConfigError("--spatial needs --ordered-modes, such as 0,1: the modes along which neighbours are alike")
+    if len(set(modes)) < len(modes) or min(modes, default=0) < 0:
+        raise ConfigError(f"--ordered-modes {','.join(map(str, modes))} names a mode twice, or one below 0")
+    if order is not None and max(modes, default=0) >= order:
+        raise ConfigError(f"--ordered-modes names mode {max(modes)}; a tensor of order {order} has modes 0 to {order - 1}")
 
 
 def check_order(method, order, hint=""):

@@ -1,22 +1,20 @@
 """The way of one picture."""
 
-import platform
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from .. import __version__, media, methods, metrics, threads
+from .. import media, methods, metrics
 from ..errors import InputError, OutputExists
 from ..media import Media, files
 from ..media.files import write_bytes
 from ..media.formats import Format
-from ..report import Report
-from . import completing, holes, options, outputs, picture_files
+from . import holes, options, outcome, outputs, picture_files
 from .job import Job
-from .seeds import DRAWS, NOISE, stream
-from .values import check_size, scaled, unscaled
+from .seeds import NOISE, stream
+from .values import check_size, scaled
 
 
 @dataclass(frozen=True)
@@ -216,61 +214,14 @@ def _size(picture):
 
 
 def _execute(plan, monitor):
-    job, source = plan.job, plan.media
-    begin = time.perf_counter()
-    with threads.limited(job.threads):
-        completion, compile_seconds, complete_seconds = completing.complete(
-            plan.method, plan.config, plan.values, plan.observed, rng=stream(job.seed, DRAWS), path=source.path, monitor=monitor
-        )
-    incomplete = source.colour if not job.add_noise else unscaled(plan.values, source.values.dtype, source.full_range, source.path)
-    colour = unscaled(completion.mean, source.values.dtype, source.full_range, source.path)
-    if not completing.estimates_known(plan.config):
-        colour = np.where(plan.observed, incomplete, colour)
-    sd = completing.uncertainty(completion, plan.config, plan.observed, source.values.dtype, plan.scale)
-    uncertainty = completing.describe_uncertainty(completion, plan.config, plan.observed, sd, plan.truth, plan.scale)
-    # The measures want memory of their own; all that is still to come of the estimates is in `colour` and `sd`.
-    completion = replace(completion, mean=None, **dict.fromkeys(completing.SPREADS))
-    measured, reasons = None, []
-    if plan.truth is not None:
-        data_range = source.full_range or float(np.ptp(plan.truth))
-        measured, reasons = metrics.compare(plan.truth, colour, plan.observed, data_range)
-        measured |= {"low_rank": None, "oracle_floor": None, "frames": None}
+    job = plan.job
+    done = outcome.work(plan, metrics.compare, monitor)
     writing = time.perf_counter()
-    picture_files.write(plan, colour, incomplete, sd)
-    end = time.perf_counter()
-    report = Report(
-        tool={"name": "tdc", "version": __version__},
-        command=list(job.command),
-        seed=job.seed,
-        input={
-            "path": source.path,
-            "sha256": source.sha256,
-            "shape": list(source.values.shape),
-            "dtype": str(source.values.dtype),
-            "mode": source.mode,
-        },
-        missing=plan.missing,
-        method={"name": plan.method.name, "parameters": completion.parameters},
-        rank=completion.rank,
-        mixture=completion.mixture,
-        noise_std=completion.noise_std,
-        diagnostics=completion.diagnostics,
-        uncertainty=uncertainty,
-        metrics=measured,
-        timing={
-            "read": plan.seconds,
-            "compile": compile_seconds,
-            "complete": complete_seconds,
-            "write": end - writing,
-            "total": plan.seconds + end - begin,
-        },
-        environment={"python": platform.python_version(), "threads": job.threads or threads.available()},
-        outputs={key: str(path) for key, path in job.outputs.items()},
-        warnings=[*plan.notes, *plan.warnings, *completion.warnings, *reasons],
-    )
+    picture_files.write(plan, done.values, done.incomplete, done.sd)
+    report = outcome.report(plan, done, time.perf_counter() - writing)
     if job.report is not None:
         write_bytes(job.report, report.to_json().encode(errors="backslashreplace"), replace=job.overwrite)
     if job.html is not None:
-        text = picture_files.page_of(plan, report, colour, incomplete, sd, completion.traces)
+        text = picture_files.page_of(plan, report, done.values, done.incomplete, done.sd, done.completion.traces)
         write_bytes(job.html, text.encode(errors="backslashreplace"), replace=job.overwrite)
     return report

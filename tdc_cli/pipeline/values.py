@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..errors import InputError, NumericalError
+from ..media.tensor import LARGEST_INTEGER
 
 # Values beyond this size are refused: sums over all entries of a picture would not be finite. `float64` ends at 1.8e308.
 LARGEST_VALUE = 1e290
@@ -39,7 +40,7 @@ def scaled(stored, full_range, path, *, noise=0.0, rng=None):
 
 
 def unscaled(values, dtype, full_range, path):
-    """Inverse of `scaled`: in the units and dtype of the file, rounded and clipped.
+    """Inverse of `scaled`: in the units and dtype of the file, rounded and clipped where that is of integers.
 
     Raises
     ------
@@ -48,6 +49,9 @@ def unscaled(values, dtype, full_range, path):
     """
     if full_range:
         return np.clip(np.rint(values * full_range), 0, full_range).astype(dtype)
+    if dtype.kind in "iu":
+        bounds = np.iinfo(dtype)
+        return np.clip(np.rint(values), max(bounds.min, -LARGEST_INTEGER), min(bounds.max, LARGEST_INTEGER)).astype(dtype)
     with np.errstate(over="ignore"):
         stored = values.astype(dtype)
     if np.isinf(stored).any():

@@ -14,6 +14,9 @@ from .. import Media, formats
 from ..files import STANDARD, absence, read_bytes, write_bytes
 from ..formats import Format
 from . import archive, matlab, stack, variable
+from .variable import LARGEST_INTEGER
+
+__all__ = ["FORMATS", "LARGEST_INTEGER", "check", "encode", "left_out", "named", "read", "read_mask", "split", "write"]
 
 _INTEGERS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
 _FLOATS = ("float32", "float64")
