@@ -74,3 +74,19 @@ def test_relative_links_lead_somewhere():
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_scripts_for_python_run(tmp_path):
+    shutil.copytree(ROOT / "sample_data", tmp_path / "sample_data")
+    script = "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"), re.S))
+    checks = """
+assert error < 0.03 and 0.8 < inside.mean() < 0.98
+from click.testing import CliRunner
+from tdc_cli.commands.main import main
+words = "sample_data/camera.png -o other.png --mask sample_data/mask_scratches.png --method field --seed 3"
+assert CliRunner().invoke(main, ["complete-image", *words.split()]).exit_code == 0
+assert np.array_equal(np.asarray(Image.open("filled.png")), np.asarray(Image.open("other.png")))
+"""
+    done = subprocess.run([sys.executable, "-c", script + checks], cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("2 ")

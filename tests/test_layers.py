@@ -20,7 +20,7 @@ LEVELS = (
     {"model", "patches", "lowrank", "variational"},
     {"methods"},
     {"pipeline", "experiment"},
-    {"batch"},
+    {"batch", "arrays"},
     {"commands"},
 )
 # Arrays only: these know no files and no pictures.

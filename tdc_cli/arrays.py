@@ -1,0 +1,135 @@
+"""The door for Python: arrays in, a Completion out, with the same bits as the command line."""
+
+import numbers
+from dataclasses import replace
+
+import numpy as np
+
+from . import methods
+from .errors import ConfigError, InputError
+from .pipeline import DRAWS, stream
+from .pipeline.completing import SPREADS, estimates_known
+from .pipeline.completing import complete as work
+from .pipeline.options import check_order
+from .threads import limited
+
+
+def complete(array, observed=None, method="datc", *, rng=0, monitor=methods.silent, **parameters):
+    """Complete an array with missing entries.
+
+    Parameters
+    ----------
+    array : array_like of real numbers, (n_1, ..., n_K)
+        Order 2 to 6, any scale; it is not changed. Of 8-bit pictures give ``picture / 255``: noise levels are fractions of the full range
+        then, as on the command line.
+    observed : array_like of bool, (n_1, ..., n_K), optional
+        True = observed, False = missing, whatever `array` holds there. Entries that are NaN are missing in any case; without `observed`
+        they are all that is.
+    method : str
+        Name in ``tdc methods``: ``"datc"``, for tensors, or ``"patches"``, for pictures (height, width[, channels]).
+    rng : int or numpy.random.Generator
+        A seed gives the same bits as the command line with ``--seed``. A generator is drawn from.
+    monitor : callable
+        Called as ``monitor(done, total, label)`` while the method works.
+    **parameters
+        Of the method, as ``tdc methods NAME`` lists them, such as ``noise_std=0.1`` or ``rank=10``. What the command line fills in by
+        itself for pictures is given here: ``ordered_modes=(0, 1)`` to methods that have it, of 8-bit pictures ``resolution=1 / 255``.
+
+    Returns
+    -------
+    methods.Completion
+        ``mean`` is the completed array, float64. Its observed entries are those of `array`, bit for bit, with standard deviations of 0,
+        unless a ``noise_std`` was given: then they are estimated too.
+
+    Raises
+    ------
+    InputError
+        An array that cannot be used, or nothing that says what is missing.
+    ConfigError
+        No such method, or parameters that it does not take.
+    NumericalError
+        The method failed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tdc_cli
+    >>> rows, columns = np.mgrid[:12, :10]
+    >>> truth = 1.0 + np.sin(rows / 3) * np.cos(columns / 4)
+    >>> holed = truth.copy()
+    >>> holed[1:-1:3, 1:-1:2] = np.nan
+    >>> done = tdc_cli.complete(holed, method="biharmonic")
+    >>> bool(np.abs(done.mean - truth).max() < 0.05)
+    True
+
+    The same with an array that says what is observed:
+
+    >>> again = tdc_cli.complete(truth, observed=~np.isnan(holed), method="biharmonic")
+    >>> np.array_equal(again.mean, done.mean)
+    True
+    """
+    chosen = methods.get(method)
+    values = _values(array)
+    check_order(chosen, values.ndim)
+    config = chosen.configure(parameters)
+    noisy = estimates_known(config)
+    known, warnings = _known(values, observed, noisy)
+    with limited(None):
+        completion, _, _ = work(chosen, config, values, known, rng=_generator(rng), path="array", monitor=monitor)
+    completion = replace(completion, warnings=(*warnings, *completion.warnings))
+    return completion if noisy else _restored(completion, values, known)
+
+
+def _values(array):
+    """`array` as a new array of float64."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise InputError("array is a masked array; give array.data, and observed=~numpy.ma.getmaskarray(array)")
+    values = np.asarray(array)
+    if values.dtype.kind not in "fiub":
+        raise InputError(f"array holds {values.dtype}; it must hold real numbers")
+    if not values.size:
+        raise InputError(f"array of shape {values.shape} has no entries")
+    return values.astype(float)
+
+
+def _known(values, observed, noisy):
+    """Observed entries, bool, and warnings."""
+    nan = np.isnan(values)
+    if observed is None:
+        if not nan.any() and not noisy:
+            raise InputError("nothing says what is missing: no entry of array is NaN; give observed, a bool array with True = observed")
+        known, warnings = ~nan, []
+    else:
+        known = np.asarray(observed)
+        if known.dtype != bool:
+            hint = "of a mask that marks the missing give mask == 0"
+            raise InputError(f"observed holds {known.dtype}; it must be bool, True = observed; {hint}")
+        if known.shape != values.shape:
+            raise InputError(f"observed has shape {known.shape} but array {values.shape}; they must be alike, True = observed")
+        also = int(np.sum(nan & known))
+        warnings = [f"{also} further entries are NaN and count as missing"] if also else []
+        known = known & ~nan
+        if known.all() and not noisy:
+            warnings = ["observed is True everywhere: nothing is missing"]
+    if not known.any():
+        raise InputError("no entry is observed: nothing to complete from; in observed, True = observed")
+    infinite = int(np.isinf(values[known]).sum())
+    if infinite:
+        raise InputError(f"{infinite} observed entries are infinite; NaN, or False in observed, marks missing entries")
+    return known, warnings
+
+
+def _generator(rng):
+    """The generator of a seed, as the command line makes it, or the one given."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if not isinstance(rng, numbers.Integral) or isinstance(rng, bool) or rng < 0:
+        raise ConfigError(f"rng is {rng!r}; give a seed, 0 or more, or a numpy.random.Generator")
+    return stream(int(rng), DRAWS)
+
+
+def _restored(completion, values, known):
+    """`completion` with the known entries as they were, certain."""
+    spreads = {name: getattr(completion, name) for name in SPREADS}
+    certain = {name: np.where(known, 0.0, sd) for name, sd in spreads.items() if sd is not None}
+    return replace(completion, mean=np.where(known, values, completion.mean), **certain)
