@@ -111,33 +111,47 @@ def invert(matrix, order, height):
     return -roots.transpose(0, 2, 1) @ roots
 
 
-def _patches(image, positions, size):
-    """Patches at flat positions, (..., C size^2)."""
+def _patches(image, positions, frame, depth, size):
+    """Patches at flat positions, (..., depth C size^2)."""
     windows = np.lib.stride_tricks.sliding_window_view(image, (size, size), (1, 2))
     top, left = np.divmod(positions, image.shape[2])
-    return np.moveaxis(windows[:, top, left], 0, -3).reshape(*np.shape(positions), -1)
+    frames = [np.moveaxis(windows[:, top + d * frame, left], 0, -3) for d in range(depth)]
+    return np.stack(frames, axis=-4).reshape(*np.shape(positions), -1)
 
 
-def match(image, positions, size, window, contrast, groups):
-    height, width = image.shape[1:]
+def match(image, positions, frame, depth, size, window, reach, drift, contrast, groups):
+    width, last_frame = image.shape[2], image.shape[1] // frame - depth
+
+    def around(position, t, row, column, shift):
+        """Places of frame `t` up to `shift` from (row, column), and their distances."""
+        rows = np.arange(max(0, row - shift), min(frame - size, row + shift) + 1)
+        columns = np.arange(max(0, column - shift), min(width - size, column + shift) + 1)
+        places = ((t * frame + rows[:, None]) * width + columns).ravel()
+        difference = _patches(image, places, frame, depth, size).astype(float) - _patches(image, position, frame, depth, size).astype(float)
+        means = difference.reshape(len(places), -1, size**2).mean(axis=2)
+        distance = np.sum(difference**2, axis=1) - contrast * size**2 * np.sum(means**2, axis=1)
+        distance[places == position] = -np.inf
+        return places, distance
+
     for g, position in enumerate(positions):
         top, left = divmod(int(position), width)
-        rows = np.arange(max(0, top - window), min(height - size, top + window) + 1)
-        columns = np.arange(max(0, left - window), min(width - size, left + window) + 1)
-        candidates = (rows[:, None] * width + columns).ravel()
-        difference = _patches(image, candidates, size).astype(float) - _patches(image, position, size).astype(float)
-        means = difference.reshape(len(candidates), len(image), -1).mean(axis=2)
-        distance = np.sum(difference**2, axis=1) - contrast * size**2 * np.sum(means**2, axis=1)
-        distance[candidates == position] = -np.inf
+        own, top = divmod(top, frame)
+        found = {own: around(position, own, top, left, window)}
+        for side in (range(own + 1, min(last_frame, own + reach) + 1), range(own - 1, max(0, own - reach) - 1, -1)):
+            row, column = top, left
+            for t in side:
+                found[t] = around(position, t, row, column, drift)
+                row, column = divmod(int(found[t][0][np.argmin(found[t][1])]) - t * frame * width, width)
+        candidates, distance = (np.concatenate([found[t][part] for t in sorted(found)]) for part in (0, 1))
         groups[g] = candidates[np.argsort(distance, kind="stable")[: groups.shape[1]]]
 
 
-def estimate(image, data, observed, groups, size, taper, rest, noise, uncertain, estimates, variances):
+def estimate(image, data, observed, groups, frame, depth, size, taper, rest, noise, uncertain, estimates, variances):
     for g, group in enumerate(groups):
-        now = _patches(image, group, size).astype(float)
+        now = _patches(image, group, frame, depth, size).astype(float)
         mean = now.mean(axis=0)
         covariance = np.cov(now.T, bias=True) * taper + rest * np.eye(now.shape[1])
-        pairs = list(zip(_patches(data, group, size), _patches(observed, group, size)))
+        pairs = list(zip(*(_patches(a, group, frame, depth, size) for a in (data, observed))))
         if uncertain:
             covariance = covariance + taper * np.mean([_left_open(covariance, o, noise) for _, o in pairs], axis=0)
         for k, (y, o) in enumerate(pairs):
@@ -152,17 +166,30 @@ def _left_open(covariance, o, noise):
     return covariance - covariance[:, o] @ np.linalg.solve(covariance[np.ix_(o, o)] + noise * np.eye(o.sum()), covariance[o])
 
 
-def add_up(groups, estimates, variances, size, floor, total, weight, squares):
-    width = total.shape[2]
-    variances = np.maximum(variances, 0) if len(variances) else None
+def shrink(image, groups, frame, depth, size, noise, estimates, variances):
     for g, group in enumerate(groups):
-        for k, position in enumerate(group):
-            top, left = divmod(int(position), width)
-            place = np.s_[:, top : top + size, left : left + size]
-            patch, variance = (np.zeros((len(total), size, size)) + a for a in (
-                estimates[g, k].reshape(-1, size, size), 0 if variances is None else variances[g, k].reshape(-1, size, size)))
-            own = np.ones_like(patch) if variances is None else 1 / np.sqrt(variance + floor)
-            total[place] += own * patch
-            weight[place] += own
-            if len(squares):
-                squares[place] += own * (patch**2 + variance)
+        patches = _patches(image, group, frame, depth, size).astype(float)
+        mean, (shorter, longer) = patches.mean(axis=0), sorted(patches.shape)
+        left, values, right = np.linalg.svd(patches - mean, full_matrices=False)
+        ratio, scaled = shorter / longer, values / np.sqrt(noise * longer)
+        kept = np.maximum(scaled, 1 + np.sqrt(ratio))
+        factors = np.sqrt(np.maximum((kept**2 - ratio - 1) ** 2 - 4 * ratio, 0)) / kept**2
+        estimates[g] = mean + (left * factors * values) @ right
+        variances[g] = noise * (1 / shorter + 1 / longer) * factors.sum() + noise / len(patches)
+
+
+def add_up(groups, estimates, variances, frame, depth, size, floor, total, weight, squares):
+    width = total.shape[2]
+    variances = np.maximum(variances, 0) if len(variances) else np.zeros_like(estimates)
+    equal = not variances.any()
+    shape = (*groups.shape, depth, len(total), size, size)
+    estimates, variances = estimates.reshape(shape), variances.reshape(shape)
+    for g, k, d in np.ndindex(shape[:3]):
+        top, left = divmod(int(groups[g, k]), width)
+        place = np.s_[:, top + d * frame : top + d * frame + size, left : left + size]
+        patch, variance = estimates[g, k, d].astype(float), variances[g, k, d]
+        own = np.ones_like(patch) if equal else 1 / np.sqrt(variance + floor)
+        total[place] += own * patch
+        weight[place] += own
+        if len(squares):
+            squares[place] += own * (patch**2 + variance)

@@ -161,7 +161,16 @@ def test_chunks_of_groups_change_nothing_but_rounding(monkeypatch):
 def test_touched_is_that_of_brute_force(size, share):
     chosen = rng(size).random((11, 9)) < share
     wanted = [[chosen[r : r + size, c : c + size].any() for c in range(9 - size + 1)] for r in range(11 - size + 1)]
-    assert np.array_equal(passes._touched(chosen, size), wanted)
+    assert np.array_equal(passes._touched(chosen[None], Settings(size=size, stride=1))[0], wanted)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_touched_looks_at_all_frames_of_a_patch(depth):
+    chosen = rng(depth).random((5, 9, 8)) < 0.02
+    found = passes._touched(chosen, Settings(size=4, depth=depth))
+    assert found.shape == (5 - depth + 1, 6, 5)
+    for t, r, c in np.ndindex(found.shape):
+        assert found[t, r, c] == chosen[t : t + depth, r : r + 4, c : c + 4].any()
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 6])
@@ -169,7 +178,7 @@ def test_the_whole_grid_covers_every_pixel(size):
     """For every stride up to the size, whatever the origin, on pictures that the stride does not divide."""
     for stride in range(1, size + 1):
         for height, width in [(size, size), (size + 1, 23), (17, 20)]:
-            wanted = np.ones((height - size + 1, width - size + 1), dtype=bool)
+            wanted = np.ones((1, height - size + 1, width - size + 1), dtype=bool)
             for seed in range(12):
                 covered = np.zeros((height, width), dtype=bool)
                 for position in passes._grid(wanted, Settings(size=size, stride=stride), rng(seed)):
@@ -183,12 +192,12 @@ def test_the_grid_is_where_something_is_missing_and_covers_that():
     absent = rng(3).random((40, 37)) < 0.01
     absent[-1, -1] = absent[0, 0] = True
     settings = Settings(size=6, stride=3)
-    wanted = passes._touched(absent, settings.size)
+    wanted = passes._touched(absent[None], settings)
     for seed in range(6):
         covered = np.zeros((40, 37), dtype=bool)
         for position in passes._grid(wanted, settings, rng(seed)):
             top, left = divmod(position, 37)
-            assert wanted[top, left]
+            assert wanted[0, top, left]
             covered[top : top + 6, left : left + 6] = True
         assert covered[absent].all()
 
@@ -229,7 +238,13 @@ def test_nothing_missing_is_returned_as_it_is():
 @pytest.mark.parametrize("shape, size, window, wanted", [((40, 48), 6, 18, 48), ((6, 6), 6, 18, 1), ((7, 8), 6, 18, 6),
                                                          ((1, 9), 1, 3, 4), ((40, 48), 6, 2, 9)])  # fmt: skip
 def test_a_group_has_no_more_members_than_the_window_of_a_corner(shape, size, window, wanted):
-    assert passes.members(shape, Settings(size=size, window=window)) == wanted
+    assert passes.members((1, *shape), Settings(size=size, window=window)) == wanted
+
+
+@pytest.mark.parametrize("frames, depth, reach, wanted", [(5, 1, 2, 25 + 2 * 9), (5, 1, 9, 25 + 4 * 9), (2, 2, 3, 25), (3, 2, 3, 25 + 9)])
+def test_a_group_has_no_more_members_than_the_windows_of_a_corner_of_the_first_frame(frames, depth, reach, wanted):
+    settings = Settings(size=6, members=1000, window=4, drift=2, reach=reach, depth=depth)
+    assert passes.members((frames, 20, 20), settings) == wanted
 
 
 # -- what is hidden -----------------------------------------------------------------------------------------------------------
@@ -817,7 +832,7 @@ def test_a_large_picture_is_completed_and_calibrated_without_the_global_model(sm
         ({"noise_std": "some"}, "noise_std 'some' is neither a number nor auto"),
         ({"calibrate": "perhaps"}, "parameter calibrate='perhaps' is not understood; expected bool"),
         ({"sise": "6"},
-         "method patches has no parameter 'sise'; it has: calibrate, members, noise_std, passes, size, start, stride, window"),
+         "method patches has no parameter 'sise'; it has: calibrate, frames, members, noise_std, passes, size, start, stride, window"),
     ],
 )  # fmt: skip
 def test_bad_parameters_are_refused_in_one_line(tdc, parameters, line):

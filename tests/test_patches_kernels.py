@@ -78,16 +78,22 @@ def test_a_system_has_the_same_solution_in_any_lane_and_any_company(rng):
     np.testing.assert_array_equal(view[cells, 2], strange[cells, 11])
 
 
+FRAME = 11
+
+
 @pytest.fixture(params=[0.4, 0.95], ids=["much missing", "little missing"])
 def picture(rng, request):
-    image = rng.random((3, 23, 19)).astype(np.float32)
+    """A picture of 22 rows, or a clip of two frames of 11."""
+    image = rng.random((3, 2 * FRAME, 19)).astype(np.float32)
     observed = rng.random(image.shape) < request.param
     observed[:, :7, :7] = False  # patches without any observed entry
+    observed[:, :4, 8:] = True  # and some with all
     return image, np.where(observed, image + np.float32(0.1), np.float32(np.nan)), observed
 
 
-def positions(image, size, stride=3):
-    rows, columns = np.arange(0, image.shape[1] - size + 1, stride), np.arange(0, image.shape[2] - size + 1, stride)
+def positions(image, size, stride=3, frames=1, depth=1):
+    rows, columns = np.arange(0, image.shape[1] // frames - size + 1, stride), np.arange(0, image.shape[2] - size + 1, stride)
+    rows = (np.arange(frames - depth + 1)[:, None] * (image.shape[1] // frames) + rows).ravel()
     return (rows[:, None] * image.shape[2] + columns).ravel()
 
 
@@ -97,55 +103,100 @@ def test_match(picture, contrast, window):
     image = picture[0]
     where = positions(image, 5)
     found, twin = np.empty((2, len(where), 20), np.int32)
-    kernels.match(image, where, 5, window, contrast, found)
-    reference.match(image, where, 5, window, contrast, twin)
+    arguments = 2 * FRAME, 1, 5, window, 0, 0, contrast
+    kernels.match(image, where, *arguments, found)
+    reference.match(image, where, *arguments, twin)
     np.testing.assert_array_equal(found, twin)
     np.testing.assert_array_equal(found[:, 0], where)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("reach", [1, 2, 9])
+@pytest.mark.parametrize("drift", [1, 4])
+def test_match_across_frames(rng, depth, reach, drift):
+    image = rng.random((2, 6 * FRAME, 17)).astype(np.float32)
+    where = positions(image, 4, 2, frames=6, depth=depth)
+    found, twin = np.empty((2, len(where), 16), np.int32)
+    arguments = FRAME, depth, 4, 4, reach, drift, 0.5
+    kernels.match(image, where, *arguments, found)
+    reference.match(image, where, *arguments, twin)
+    np.testing.assert_array_equal(found, twin)
+    frames, rows = np.divmod(found // 17, FRAME)
+    assert rows.max() == FRAME - 4
+    assert frames.max() == 6 - depth
+    assert np.abs(frames - frames[:, :1]).max() == min(reach, 6 - depth)
+
+
+def test_match_follows_what_moves(rng):
+    size, speed = 4, 3
+    image = rng.random((1, 5 * 12, 24)).astype(np.float32)
+    thing = rng.random((size, size)).astype(np.float32)
+    for t in range(5):
+        image[0, t * 12 + 3 : t * 12 + 3 + size, speed * t : speed * t + size] = thing
+    found = np.empty((1, 5), np.int32)
+    kernels.match(image, np.array([(2 * 12 + 3) * 24 + 2 * speed]), 12, 1, size, 8, 2, speed, 0.0, found)
+    assert sorted(found[0]) == [(t * 12 + 3) * 24 + speed * t for t in range(5)]
 
 
 def test_match_breaks_ties_by_position():
     image = np.zeros((1, 12, 12), np.float32)
     where = np.array([5 * 12 + 5])
     found, twin = np.empty((2, 1, 9), np.int32)
-    kernels.match(image, where, 4, 5, 0.0, found)
-    reference.match(image, where, 4, 5, 0.0, twin)
+    kernels.match(image, where, 12, 1, 4, 5, 0, 0, 0.0, found)
+    reference.match(image, where, 12, 1, 4, 5, 0, 0, 0.0, twin)
     np.testing.assert_array_equal(found, twin)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.03])
 @pytest.mark.parametrize("members", [7, 20])
 @pytest.mark.parametrize("uncertain", [False, True])
-def test_estimate(picture, rng, noise, members, uncertain):
+@pytest.mark.parametrize("depth", [1, 2])
+def test_estimate(picture, rng, noise, members, uncertain, depth):
     image, data, observed = picture
-    where = positions(image, 4, 2)
+    where = positions(image, 4, 2, frames=2, depth=depth)
     groups = np.empty((len(where), members), np.int32)
-    kernels.match(image, where, 4, 9, 0.0, groups)
-    shape = (*groups.shape, 3 * 16)
-    taper = rng.random((48, 48)).astype(np.float32)
+    kernels.match(image, where, FRAME, depth, 4, 9, 0, 0, 0.0, groups)
+    length = depth * 48
+    shape = (*groups.shape, length)
+    taper = rng.random((length, length)).astype(np.float32)
     taper = (taper @ taper.T) / np.sqrt(np.outer(np.sum(taper**2, axis=1), np.sum(taper**2, axis=1)))
     found, variances = np.empty((2, *shape), np.float32)
     twin, twin_variances = np.empty((2, *shape))
-    kernels.estimate(image, data, observed, groups, 4, taper, np.float32(0.01), np.float32(noise), uncertain, found,
-                     variances)  # fmt: skip
-    reference.estimate(image, data, observed, groups, 4, taper, 0.01, noise, uncertain, twin, twin_variances)
+    arguments = image, data, observed, groups, FRAME, depth, 4, taper, np.float32(0.01), np.float32(noise), uncertain
+    kernels.estimate(*arguments, found, variances)
+    reference.estimate(*arguments, twin, twin_variances)
     np.testing.assert_allclose(found, twin, rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(variances, twin_variances, rtol=1e-2, atol=1e-4)
     again = np.empty(shape, np.float32)
-    kernels.estimate(image, data, observed, groups, 4, taper, np.float32(0.01), np.float32(noise), uncertain, again,
-                     np.empty((0, 0, 0), np.float32))  # fmt: skip
+    kernels.estimate(*arguments, again, np.empty((0, 0, 0), np.float32))
     np.testing.assert_allclose(again, found, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("members", [8, 60])
+@pytest.mark.parametrize("noise", [0.002, 0.02, 3.0])
+def test_shrink(rng, members, noise):
+    rows, columns = np.mgrid[: 2 * FRAME, :19] / 9.0
+    image = np.stack([np.sin(4 * rows) + columns**2, np.cos(3 * columns + rows)]) + noise**0.5 * rng.standard_normal((2, 2 * FRAME, 19))
+    image = image.astype(np.float32)
+    groups = rng.choice(positions(image, 4, 1, frames=2), (9, members)).astype(np.int32)
+    found, variances, twin, twin_variances = np.empty((4, 9, members, 32), np.float32)
+    kernels.shrink(image, groups, FRAME, 1, 4, np.float32(noise), found, variances)
+    reference.shrink(image, groups, FRAME, 1, 4, noise, twin, twin_variances)
+    np.testing.assert_allclose(found, twin, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(variances, twin_variances, rtol=1e-3)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("squared", [False, True])
-def test_add_up(picture, rng, weighted, squared):
+@pytest.mark.parametrize("depth", [1, 2])
+def test_add_up(picture, rng, weighted, squared, depth):
     image = picture[0]
-    groups = rng.choice(positions(image, 4, 1), (9, 6)).astype(np.int32)
-    patches = rng.standard_normal((9, 6, 48)).astype(np.float32)
+    groups = rng.choice(positions(image, 4, 1, frames=2, depth=depth), (9, 6)).astype(np.int32)
+    patches = rng.standard_normal((9, 6, depth * 48)).astype(np.float32)
     variances = rng.standard_normal(patches.shape if weighted else (0, 0, 0)).astype(np.float32)  # rounding can make some negative
     found, twin = (tuple(np.zeros(image.shape if wanted else (0, 0, 0)) for wanted in (True, True, squared)) for _ in range(2))
-    kernels.add_up(groups, patches, variances, 4, np.float32(0.01), *found)
-    reference.add_up(groups, patches, variances, 4, 0.01, *twin)
+    kernels.add_up(groups, patches, variances, FRAME, depth, 4, np.float32(0.01), *found)
+    reference.add_up(groups, patches, variances, FRAME, depth, 4, 0.01, *twin)
     for one, other in zip(found, twin, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
@@ -154,19 +205,19 @@ def test_add_up(picture, rng, weighted, squared):
 @pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="one core only")
 def test_same_bits_with_one_and_two_threads(picture, uncertain):
     image, data, observed = picture
-    where = positions(image, 4, 1)
+    where = positions(image, 4, 1, frames=2)
     taper = np.ones((48, 48), np.float32)
     results = []
     for threads in (1, 2):
         numba.set_num_threads(threads)
         try:
             groups = np.empty((len(where), 18), np.int32)
-            kernels.match(image, where, 4, 8, 0.5, groups)
+            kernels.match(image, where, FRAME, 1, 4, 8, 1, 3, 0.5, groups)
             estimates, variances = np.empty((2, *groups.shape, 48), np.float32)
-            kernels.estimate(image, data, observed, groups, 4, taper, np.float32(0.01), np.float32(0.0), uncertain, estimates,
+            kernels.estimate(image, data, observed, groups, FRAME, 1, 4, taper, np.float32(0.01), np.float32(0.0), uncertain, estimates,
                              variances)  # fmt: skip
             total, weight, squares = np.zeros((3, *image.shape))
-            kernels.add_up(groups, estimates, variances, 4, np.float32(0.01), total, weight, squares)
+            kernels.add_up(groups, estimates, variances, FRAME, 1, 4, np.float32(0.01), total, weight, squares)
         finally:
             numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
         results.append((groups, estimates, variances, total, weight, squares))

@@ -15,7 +15,7 @@ from ..errors import ConfigError
 from ..patches import calibrate, field
 from ..patches.refine import Settings, refine
 from ..tensor import LARGEST, SMALLEST, check_observed, largest_size
-from . import Completion, check_loudness, check_noise_std, datc, silent
+from . import Completion, check_loudness, check_noise_std, datc, patches_clip, silent
 
 # Entries of a patch that are worth their cost, and channels that are worked on together.
 MOST_ENTRIES, MOST_CHANNELS = 150, 32
@@ -71,6 +71,8 @@ class Config:
     noise_std : float or "auto"
         Standard deviation of the noise, as a fraction of the full range of integer pictures, in data units of floats; 0: observed
         entries are exact; `auto`: learnt by the field.
+    frames : int or None
+        Mode that counts the frames of a clip; None: the values are a picture.
     """
 
     size: int | None = None
@@ -81,6 +83,7 @@ class Config:
     start: str = "auto"
     calibrate: bool = True
     noise_std: float | str = 0.0
+    frames: int | None = None
 
     def __post_init__(self):
         for name, (least, most) in LIMITS.items():
@@ -90,6 +93,8 @@ class Config:
         if self.start not in ("auto", "field", "global"):
             raise ConfigError(f"start '{self.start}' is not one of auto, field, global")
         check_noise_std(self.noise_std)
+        if self.frames is not None and self.frames < 2:
+            raise ConfigError(f"frames is {self.frames}; modes 0 and 1 are the rows and columns, so it must be 2 or more")
         if self.stride is not None and self.size is not None and self.stride > self.size:
             raise ConfigError(f"stride {self.stride} is larger than the patch size {self.size}: pixels in between would be left out")
 
@@ -100,7 +105,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     Parameters
     ----------
     values : (H, W, ...) ndarray of float
-        Modes 0 and 1 are the picture, all further modes together its channels. Entries where `observed` is False are never read.
+        Modes 0 and 1 are the picture, all further modes together its channels, but for the one that counts the frames of a clip. Entries
+        where `observed` is False are never read.
     observed : (H, W, ...) ndarray of bool
         True = observed.
     config : Config
@@ -117,13 +123,18 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     InputError
         Nothing is observed, or observed entries are not finite.
     ConfigError
-        The noise is out of proportion to the data.
+        The noise is out of proportion to the data, or `frames` is not a mode of the values.
     """
     check_observed(values, observed)
     unit = largest_size(values, observed)
     check_loudness(config.noise_std, unit)
     if not SMALLEST < unit < LARGEST:
         return _in_units(unit, values, observed, config, rng, monitor)
+    if config.frames is not None:
+        if config.frames >= values.ndim:
+            raise ConfigError(f"frames is {config.frames}, but the modes of the values are 0 to {values.ndim - 1}")
+        if values.shape[config.frames] > 1:
+            return patches_clip.complete(values, observed, config, rng=rng, monitor=monitor)
     shape = values.shape
     values, observed = values.reshape(*shape[:2], -1), observed.reshape(*shape[:2], -1)
     courses = courses_for(observed, config)

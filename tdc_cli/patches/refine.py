@@ -8,6 +8,8 @@ noisy. The isotropic rest falls geometrically from pass to pass, as an annealed 
 S includes what their missing ones leave open instead. The map is iterated with over-relaxation and momentum, because plain passes
 converge slowly. Passes with the same settings are a stage; a stage begins with the result of the one before.
 
+A clip is given as its frames one below the other. Groups then reach across frames, and patches may be several frames deep.
+
 References
 ----------
 M. Lebrun, A. Buades, J.-M. Morel: A nonlocal Bayesian image denoising algorithm, SIAM J. Imaging Sci., 2013.
@@ -41,6 +43,12 @@ class Settings:
         Patches in a group.
     window : int
         Largest shift at which patches are looked for, in pixels.
+    reach : int
+        The same in frames.
+    drift : int
+        In other frames, largest shift from the best patch of the frame next to it, in pixels.
+    depth : int
+        Frames of a patch.
     stride : int
         Distance of reference patches, in pixels.
     passes : int
@@ -57,6 +65,9 @@ class Settings:
     uncertain : bool
         Whether a group's covariance includes what the missing entries of its members leave open, and estimates are weighted by
         their standard deviations in every pass, not the last only. Pays where patches have few observed entries.
+    shrinks : bool
+        Whether groups are completed by shrinking their singular values (`kernels.shrink`), with what is not observed as it is estimated: a
+        first estimate under noise, that needs none of the covariances. `taper`, `first_rest` and `last_rest` then have no part.
     share : float
         Weight of the stage's result beside the picture that it began with.
     """
@@ -64,6 +75,9 @@ class Settings:
     size: int = 6
     members: int = 48
     window: int = 18
+    reach: int = 0
+    drift: int = 6
+    depth: int = 1
     stride: int = 3
     passes: int = 24
     contrast: float = 0.5
@@ -73,11 +87,12 @@ class Settings:
     step: float = 1.5
     momentum: float = 0.5
     uncertain: bool = False
+    shrinks: bool = False
     share: float = 1.0
 
 
-def refine(values, observed, start, stages, *, noise_variance=0.0, rng, tick=lambda: None, variance=False):
-    """Complete a picture by patch groups, from a first estimate.
+def refine(values, observed, start, stages, *, frames=1, noise_variance=0.0, rng, tick=lambda: None, variance=False):
+    """Complete a picture, or the frames of a clip, by patch groups, from a first estimate.
 
     Parameters
     ----------
@@ -88,6 +103,8 @@ def refine(values, observed, start, stages, *, noise_variance=0.0, rng, tick=lam
         First estimate of every entry.
     stages : sequence of Settings
         One after the other, each from the result of the one before.
+    frames : int
+        Frames of equal height that lie one below the other.
     noise_variance : float
         0: observed entries are exact and restored; else they are estimated.
     rng : numpy.random.Generator
@@ -116,7 +133,7 @@ def refine(values, observed, start, stages, *, noise_variance=0.0, rng, tick=lam
     del start
     if not noise:
         np.copyto(estimate, data, where=known)
-    problem, spread = _Problem(data, known, noise), None
+    problem, spread = _Problem(data, known, noise, frames), None
     with kernel_threads():
         for settings in stages:
             if settings.share == 1:
@@ -143,12 +160,19 @@ class _Problem:
     data: np.ndarray
     known: np.ndarray
     noise: float
+    frames: int
+
+    @property
+    def shape(self):
+        """Frames, rows of a frame, columns."""
+        return self.frames, self.known.shape[1] // self.frames, self.known.shape[2]
 
     def passes(self, estimate, settings, rng, tick, variance):
         """Run the passes on `estimate` in place; returns the variance of the last one's mixture, or None."""
         before, spread = estimate.copy(), None
-        taper = _taper(len(estimate), settings.size, settings.taper)
-        wanted = _touched(np.ones_like(self.known[0]) if self.noise else ~self.known.all(axis=0), settings.size)
+        taper = _taper(settings.depth * len(estimate), settings.size, settings.taper)
+        absent = np.ones_like(self.known[0]) if self.noise else ~self.known.all(axis=0)
+        wanted = _touched(absent.reshape(self.shape), settings)
         rests = np.geomspace(settings.first_rest, settings.last_rest, settings.passes)
         for number, rest in enumerate(rests):
             last = number == settings.passes - 1
@@ -166,20 +190,26 @@ class _Problem:
 
     def _one_pass(self, estimate, positions, taper, rest, settings, last, variance):
         """Weighted mean of all estimates of every entry, (C, H, W) float64, and the variance of their mixture or None."""
-        size, count, length = settings.size, members(estimate.shape[1:], settings), len(taper)
+        size, count, length = settings.size, members(self.shape, settings), len(taper)
+        place = self.shape[1], settings.depth, size
         total, weight = np.zeros(estimate.shape), np.zeros(estimate.shape)
         squares = np.zeros(estimate.shape if variance else (0, 0, 0))
-        weighted = settings.uncertain or last
+        weighted = settings.uncertain or settings.shrinks or last
+        noisy = np.where(self.known, self.data, estimate) if settings.shrinks else None
         estimates = np.empty((min(CHUNK, len(positions)), count, length), np.float32)
         variances = np.empty(estimates.shape if weighted else (0, 0, 0), np.float32)
         groups = np.empty((len(positions), count), np.int32)
-        kernels.match(estimate, positions, size, settings.window, settings.contrast, groups)
+        kernels.match(estimate, positions, *place, settings.window, settings.reach, min(settings.drift, settings.window), settings.contrast,
+                      groups)  # fmt: skip
         for begin in range(0, len(groups), CHUNK):
             chunk = groups[begin : begin + CHUNK]
             found, spread = estimates[: len(chunk)], variances[: len(chunk)]
-            kernels.estimate(estimate, self.data, self.known, chunk, size, taper, np.float32(rest), np.float32(self.noise),
-                             settings.uncertain, found, spread)  # fmt: skip
-            kernels.add_up(chunk, found, spread, size, np.float32(FLOOR), total, weight, squares)
+            if settings.shrinks:
+                kernels.shrink(noisy, chunk, *place, np.float32(self.noise), found, spread)
+            else:
+                kernels.estimate(estimate, self.data, self.known, chunk, *place, taper, np.float32(rest), np.float32(self.noise),
+                                 settings.uncertain, found, spread)  # fmt: skip
+            kernels.add_up(chunk, found, spread, *place, np.float32(FLOOR), total, weight, squares)
         reached = weight > 0
         np.divide(total, weight, out=total, where=reached)
         np.copyto(total, estimate, where=~reached)
@@ -192,8 +222,9 @@ class _Problem:
 
 
 def members(shape, settings):
-    """Patches in a group, where the picture is so small that a window holds fewer than asked for."""
-    return min(settings.members, math.prod(min(settings.window, n - settings.size) + 1 for n in shape[:2]))
+    """Patches in a group, where frames (T, H, W) are so small that a window holds fewer than asked for."""
+    own, other = (math.prod(min(shift, n - settings.size) + 1 for n in shape[1:]) for shift in (settings.window, settings.drift))
+    return min(settings.members, own + min(settings.reach, shape[0] - settings.depth) * min(own, other))
 
 
 def _scale(seen):
@@ -212,15 +243,22 @@ def _taper(channels, size, length):
     return np.tile(np.exp(-squared / (2 * length**2)), (channels, channels)).astype(np.float32)
 
 
-def _touched(chosen, size):
-    """For every patch by its top left pixel, whether it holds a chosen pixel of `chosen` (H, W), (H - size + 1, W - size + 1)."""
-    counts = np.pad(chosen.cumsum(axis=0, dtype=np.int32).cumsum(axis=1, dtype=np.int32), ((1, 0), (1, 0)))
-    return counts[size:, size:] + counts[:-size, :-size] > counts[size:, :-size] + counts[:-size, size:]
+def _touched(chosen, settings):
+    """For every patch by its first frame and top left pixel, whether it holds a chosen pixel of `chosen` (T, H, W).
+
+    The result is (T - depth + 1, H - size + 1, W - size + 1).
+    """
+    depth, size = settings.depth, settings.size
+    deep = np.logical_or.reduce([chosen[d : len(chosen) - depth + 1 + d] for d in range(depth)])
+    counts = np.pad(deep.cumsum(axis=1, dtype=np.int32).cumsum(axis=2, dtype=np.int32), ((0, 0), (1, 0), (1, 0)))
+    return counts[:, size:, size:] + counts[:, :-size, :-size] > counts[:, size:, :-size] + counts[:, :-size, size:]
 
 
 def _grid(wanted, settings, rng):
     """Flat positions of the reference patches of a pass: a grid of random origin and its border lines, where `wanted`."""
-    lines = [np.unique(np.r_[0, np.arange(rng.integers(settings.stride), n, settings.stride), n - 1]) for n in wanted.shape]
-    rows, columns = (axis.ravel() for axis in np.meshgrid(*lines, indexing="ij"))
-    kept = wanted[rows, columns]
-    return rows[kept] * (wanted.shape[1] + settings.size - 1) + columns[kept]
+    lines = [np.unique(np.r_[0, np.arange(rng.integers(settings.stride), n, settings.stride), n - 1]) for n in wanted.shape[1:]]
+    chosen = np.zeros(wanted.shape[1:], bool)
+    chosen[np.ix_(*lines)] = True
+    frames, rows, columns = np.nonzero(wanted & chosen)
+    height, width = (n + settings.size - 1 for n in wanted.shape[1:])
+    return (frames * height + rows) * width + columns
