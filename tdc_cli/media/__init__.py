@@ -4,6 +4,7 @@
 ...)``, which returns bytes; `_decode` and `encode` choose among them.
 """
 
+import io
 import logging
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,9 @@ from ..errors import InputError, OutputError
 from .files import STANDARD, absence, read_bytes, write_bytes
 from .formats import EXTENSIONS, FORMATS, check, extensions, named
 
-__all__ = ["EXTENSIONS", "FORMATS", "STANDARD", "Media", "check", "encode", "extensions", "named", "read", "read_any", "write"]
+__all__ = [
+    "EXTENSIONS", "FORMATS", "STANDARD", "Media", "check", "encode", "extensions", "named", "read", "read_any", "silence_codecs", "write",
+]  # fmt: skip
 
 JPEG_QUALITY = 95
 _TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
@@ -140,16 +143,21 @@ def read_any(path):
     return replace(_decode(content, path), path=str(path), sha256=sha256)
 
 
+def silence_codecs():
+    """Nothing that the codecs remark is shown: it is either an error as well or no concern of the user."""
+    for codec in ("tifffile", "imagecodecs"):
+        logging.getLogger(codec).setLevel(logging.CRITICAL)
+
+
 def _decode(content, path):
     """Media of the bytes of a file: by its content, which must be what its name says."""
     from . import array, image, tiff
 
-    for codec in ("tifffile", "imagecodecs"):  # what they remark is either an error as well or no concern of the user
-        logging.getLogger(codec).setLevel(logging.CRITICAL)
+    silence_codecs()
     claimed = EXTENSIONS.get(Path(path).suffix.lower())
     if content.startswith(_NPY) or (claimed and claimed.name == "NPY"):
         made = array.decode(content, path)
-    elif content.startswith(_TIFF) and tiff.suits(content):
+    elif content.startswith(_TIFF) and tiff.suits(io.BytesIO(content)):
         made = tiff.decode(content, path)
     else:
         made = image.decode(content, path)

@@ -46,6 +46,17 @@ def read_bytes(path):
     return content, hashlib.sha256(content).hexdigest()
 
 
+def digest(path):
+    """SHA-256 of a file in hexadecimal, without holding its content; InputError if it cannot be read."""
+    try:
+        if not Path(path).is_file():
+            raise InputError(f"{path}: not a regular file")
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
 def write_bytes(path, content, *, replace=False):
     """Write `content` so that `path` holds all of it or what it held before.
 

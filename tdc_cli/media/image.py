@@ -22,7 +22,7 @@ def decode(content, path):
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:
-        with warnings.catch_warnings(), _silent_decoder():
+        with warnings.catch_warnings(), silent_decoder():
             warnings.simplefilter("ignore")  # what Pillow warns of is either refused below or of no concern to the user
             picture = Image.open(io.BytesIO(content))
             name = _check_kind(picture, path)
@@ -35,7 +35,7 @@ def decode(content, path):
             if deep:
                 values, mode, notes = metadata.upright(png16.decode(content), turn), png16.mode(content), ()
             else:
-                picture, notes = _plain(picture, path)
+                picture, notes = plain(picture, path)
                 values, mode = np.asarray(picture), picture.mode
     except Image.DecompressionBombError as error:
         raise InputError(
@@ -79,7 +79,7 @@ def check_size(width, height, path):
         )
 
 
-def _plain(picture, path):
+def plain(picture, path):
     """`picture` in one of `_MODES`, and notes on what that changed."""
     see_through = "transparency" in picture.info
     if picture.mode in ("P", "PA"):
@@ -96,7 +96,7 @@ def _plain(picture, path):
 
 
 @contextlib.contextmanager
-def _silent_decoder():
+def silent_decoder():
     """Within the block nothing reaches standard error: libtiff prints there what Pillow then raises as an error as well."""
     try:
         kept = os.dup(2)

@@ -4,7 +4,6 @@ TIFF files keep these in the directory that also says where the pixels lie, the 
 of a `Media`, with the orientation already applied.
 """
 
-import io
 import re
 import struct
 import zlib
@@ -37,14 +36,16 @@ def damaged(path, error):
     return InputError(f"{path}: damaged or cut short ({error}); get the file again")
 
 
-def directory(content, offset):
-    """Directory of a TIFF file at `offset` as Pillow's Exif, which reads it whatever the pixels are."""
+def directory(file, offset):
+    """Directory of a TIFF file, open for reading, at `offset` as Pillow's Exif, which reads it whatever the pixels are."""
     from PIL import Image
 
     exif = Image.Exif()
-    exif.endian = "<" if content.startswith(b"I") else ">"
-    exif.bigtiff = 43 in content[2:4]
-    exif.load_from_fp(io.BytesIO(content), offset)
+    file.seek(0)
+    start = file.read(4)
+    exif.endian = "<" if start.startswith(b"I") else ">"
+    exif.bigtiff = 43 in start[2:]
+    exif.load_from_fp(file, offset)
     return exif
 
 

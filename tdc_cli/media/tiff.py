@@ -1,5 +1,6 @@
 """TIFF by tifffile: reading of what has more than 8 bits a channel or unusual channels, writing of everything."""
 
+import contextlib
 import io
 import struct
 import warnings
@@ -20,46 +21,62 @@ _HEADER = 8  # bytes
 DAMAGE = (*metadata.DAMAGE, RuntimeError, MemoryError)  # the codecs' own errors are RuntimeErrors
 
 
-def suits(content):
-    """Whether a TIFF file is for `decode` rather than for Pillow, which reads up to 8 bits and no further samples but straight alpha."""
+def suits(source):
+    """Whether a TIFF file is for `decode` rather than for Pillow, which reads up to 8 bits and no further samples but straight alpha.
+
+    Parameters
+    ----------
+    source : path-like or binary file
+    """
     import tifffile
 
     try:
-        with tifffile.TiffFile(io.BytesIO(content)) as file:
+        with tifffile.TiffFile(source) as file:
             page = file.pages[0]
             return np.max(page.bitspersample) > 8 or not {int(e) for e in page.extrasamples} <= {_STRAIGHT}
     except DAMAGE:
         return False
 
 
-def decode(content, path):
-    """Media of the bytes of a TIFF file, upright."""
+@contextlib.contextmanager
+def opened(source, path):
+    """A TIFF file as tifffile has it, from a path or a binary file; what is raised within the block is told as damage to `path`."""
     import tifffile
 
     try:
-        with warnings.catch_warnings(), tifffile.TiffFile(io.BytesIO(content)) as file:
+        with warnings.catch_warnings(), tifffile.TiffFile(source) as file:
             warnings.simplefilter("ignore")  # of tags that are damaged: what matters of them is found out below
-            check_single(len(file.pages), path)
-            page = file.pages[0]
-            check_size(page.imagewidth, page.imagelength, path)
-            mode, alpha = _mode(page, path)
-            if len(page.dataoffsets) < np.prod(page.chunked):  # tifffile would fill what is not there with zeros
-                raise ValueError(f"{len(page.dataoffsets)} of {np.prod(page.chunked)} parts are there")
-            values = page.asarray()
-            if page.axes == "SYX":  # one plane after another
-                values = np.moveaxis(values, 0, -1)
-            if values.shape[:2] != (page.imagelength, page.imagewidth):
-                raise ValueError("its data do not make a picture of the size it tells")
-            values = values.astype(values.dtype.newbyteorder("="), copy=False)
-            if page.photometric == _WHITE_IS_ZERO and values.dtype.kind == "u":
-                values = np.iinfo(values.dtype).max - values
-            tags = metadata.directory(content, page.offset)
-            turn = tags.get(metadata.ORIENTATION, 1)
-            found = metadata.of_directory(tags)
+            yield file
     except InputError:
         raise
     except DAMAGE as error:
         raise metadata.damaged(path, error) from error
+
+
+def decode(content, path):
+    """Media of the bytes of a TIFF file with one page, upright."""
+    with opened(io.BytesIO(content), path) as file:
+        check_single(len(file.pages), path)
+        return decode_page(file, file.pages[0], path)
+
+
+def decode_page(file, page, path):
+    """Media of a page of an open TIFF file, upright."""
+    check_size(page.imagewidth, page.imagelength, path)
+    mode, alpha = _mode(page, path)
+    if len(page.dataoffsets) < np.prod(page.chunked):  # tifffile would fill what is not there with zeros
+        raise ValueError(f"{len(page.dataoffsets)} of {np.prod(page.chunked)} parts are there")
+    values = page.asarray()
+    if page.axes == "SYX":  # one plane after another
+        values = np.moveaxis(values, 0, -1)
+    if values.shape[:2] != (page.imagelength, page.imagewidth):
+        raise ValueError("its data do not make a picture of the size it tells")
+    values = values.astype(values.dtype.newbyteorder("="), copy=False)
+    if page.photometric == _WHITE_IS_ZERO and values.dtype.kind == "u":
+        values = np.iinfo(values.dtype).max - values
+    tags = metadata.directory(file.filehandle, page.offset)
+    turn = tags.get(metadata.ORIENTATION, 1)
+    found = metadata.of_directory(tags)
     if alpha == _PREMULTIPLIED:
         found["premultiplied"] = True
     return Media(metadata.upright(values, turn), mode, str(path), "", found, "TIFF")

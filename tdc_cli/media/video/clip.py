@@ -1,0 +1,106 @@
+"""A clip that can be read: what is known of its frames before any of them is held."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+
+from .. import Media
+
+
+class Source(Protocol):
+    """Where the frames of a clip come from."""
+
+    def frames(self, start: int, stop: int) -> Iterator[Media]:
+        """Frames `start` to `stop` - 1, one after another."""
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A clip whose frames are decoded as they are asked for.
+
+    Attributes
+    ----------
+    path : str
+        Where it was read.
+    sha256 : str
+        Of the file's bytes; of a folder, of the names and hashes of its frames.
+    format : str
+        Name in `formats.CLIP_FORMATS`.
+    count : int
+        Frames, counted one by one.
+    shape : (H, W) or (H, W, C)
+        Of the values of a frame; alpha, if any, is the last channel.
+    dtype : np.dtype
+        Of the values: uint8, uint16, float32 or float64.
+    mode : str
+        ``L``, ``LA``, ``RGB``, ``RGBA``, ``CMYK`` or ``array``, as in `Media`.
+    rate : Fraction or None
+        Frames a second where every frame is shown equally long; None where they are not, or where nothing is known of time.
+    times : tuple of Fraction, or None
+        When each frame is shown, in seconds from the start of the file; None where nothing is known of it.
+    notes : tuple of str
+        What the user should know about how the clip was read.
+    end : Fraction or None
+        When the last frame ends.
+    bits : int or None
+        Of a channel as stored, where the dtype has more: 10 or 12 in uint16. The values fill the dtype's range all the same.
+    details : dict
+        What is to be kept beside the frames. Of a container ``aspect`` (width to height of a pixel, Fraction), ``coding``
+        (`colour.Coding`) and ``codec`` (str); of an animation ``plays`` (how often it is shown, 0 without end) and ``durations`` (of the
+        frames in seconds, tuple of Fraction); of a folder ``names`` (of its files, tuple of str).
+    source : Source
+    """
+
+    path: str
+    sha256: str
+    format: str
+    count: int
+    shape: tuple
+    dtype: np.dtype
+    mode: str
+    rate: Fraction | None = None
+    times: tuple | None = None
+    notes: tuple = ()
+    end: Fraction | None = None
+    bits: int | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+    source: Source | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def has_alpha(self):
+        """Whether the last channel is alpha."""
+        return self.mode in ("LA", "RGBA")
+
+    @property
+    def full_range(self):
+        """Largest value of the integer type, or None for floats."""
+        return int(np.iinfo(self.dtype).max) if self.dtype.kind == "u" else None
+
+    @property
+    def kind(self):
+        """Mode and depth in words, such as "mode RGB with 10 bits"."""
+        depth = f"with {self.bits or 8 * self.dtype.itemsize} bits" if self.dtype.kind == "u" else f"of {self.dtype}"
+        return f"{'an array' if self.mode == 'array' else f'mode {self.mode}'} {depth}"
+
+    def frames(self, start=0, stop=None):
+        """Iterate over frames, each a `Media`, decoded as it goes: never more than a few are held.
+
+        Parameters
+        ----------
+        start : int
+            The first one, from 0.
+        stop : int or None
+            Behind the last one; None: to the end.
+
+        Raises
+        ------
+        InputError
+            The file is not what it was when the clip was opened.
+        """
+        stop = self.count if stop is None else min(stop, self.count)
+        assert self.source is not None
+        if start < stop:
+            yield from self.source.frames(start, stop)

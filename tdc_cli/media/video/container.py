@@ -1,0 +1,345 @@
+"""Reading of containers (MP4, MKV, MOV, AVI, WebM) by PyAV.
+
+A clip is decoded once before anything else is done with it: only then are the number of frames and their times sure, and damage is
+found before any work. That costs little beside completing it.
+"""
+
+import contextlib
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+
+from ...errors import InputError
+from .. import Media
+from ..files import digest
+from ..image import check_size
+from . import colour
+from .clip import Clip
+from .formats import ClipFormat
+
+_MODES = {(1, False): "L", (1, True): "LA", (3, False): "RGB", (3, True): "RGBA"}
+_MASTERED = (16, 18)  # transfer functions of high dynamic range: PQ, HLG
+_GREY = {"L": "L", "LA": "LA", "RGB": "L", "RGBA": "LA"}
+_UPRIGHT = (1, 0, 0, 1)
+_TURNS = {_UPRIGHT, (0, 1, -1, 0), (-1, 0, 0, -1), (0, -1, 1, 0), (-1, 0, 0, 1), (1, 0, 0, -1), (0, 1, 1, 0), (0, -1, -1, 0)}
+_EARLY = 1  # seconds by which a file may end before the time that it tells
+
+
+def read(path, form):
+    """Clip of a container; see `read_clip`.
+
+    Parameters
+    ----------
+    path : path-like
+    form : ClipFormat
+    """
+    sha256 = digest(path)
+    with _opened(path, form) as (container, stream):
+        seen = _Seen(str(path))
+        for frame in _decoded(container, stream, seen):
+            seen.add(frame)
+        if seen.kind is None:
+            raise InputError(f"{path}: its video has no frames; get the file again")
+        _check_whole(container, stream, seen)
+        base = stream.time_base
+        times = tuple(stamp * base for stamp in seen.stamps)
+        rate = _constant_rate(times, base, (stream.average_rate, stream.guessed_rate, stream.base_rate))
+        details = {"aspect": _aspect(stream, seen.kind), "coding": seen.kind.coding, "codec": stream.codec_context.codec.canonical_name}
+    kind = seen.kind if seen.colourful else replace(seen.kind, mode=_GREY[seen.kind.mode])
+    last = seen.last_duration * base or (1 / rate if rate else times[-1] - times[-2] if len(times) > 1 else 0)
+    return Clip(
+        str(path), sha256, form.name, len(times), kind.shape, np.dtype(np.uint8 if kind.bits == 8 else np.uint16), kind.mode, rate, times,
+        tuple(seen.notes), times[-1] + last if last else None, None if kind.bits in (8, 16) else kind.bits, details,
+        _Frames(str(path), form, sha256, kind, tuple(seen.stamps),
+                tuple(k for k, stamp in enumerate(seen.stamps) if stamp in seen.keys)),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What all frames of a video have in common."""
+
+    width: int
+    height: int
+    pixels: str  # FFmpeg's name of the pixel format
+    bits: int
+    mode: str
+    coding: colour.Coding
+    turn: tuple  # a, b, c, d: where pixel (x, y) is to be shown, x' = a x + c y and y' = b x + d y
+
+    @property
+    def shape(self):
+        """Of the values of an upright frame."""
+        size = (self.width, self.height) if self.turn[0] == 0 else (self.height, self.width)
+        channels = {"L": (), "LA": (2,), "RGB": (3,), "RGBA": (4,)}[self.mode]
+        return (*size, *channels)
+
+
+@dataclass
+class _Seen:
+    """What is gathered in the pass over all frames."""
+
+    path: str
+    kind: _Kind | None = None
+    stamps: list = field(default_factory=list)
+    keys: set = field(default_factory=set)  # time stamps of packets that need none before them
+    notes: list = field(default_factory=list)
+    last_duration: int = 0
+    colourful: bool = False  # whether any frame so far has chroma
+    latest: Fraction = Fraction(0)  # seconds at which the last packet of any stream ends
+
+    def add(self, frame):
+        """Take note of the next frame; InputError where it does not fit to those before."""
+        number = len(self.stamps)
+        if self.kind is None:
+            self.kind = _kind_of(frame, self.path)
+            if self.kind.coding.transfer in _MASTERED:
+                self.notes.append(f"{self.path}: has a high dynamic range; its values are completed as they are stored")
+        kind = self.kind
+        if (frame.width, frame.height, frame.format.name) != (kind.width, kind.height, kind.pixels):
+            raise InputError(
+                f"{self.path}: frame {number} is {frame.width}x{frame.height} ({frame.format.name}), those before it "
+                f"{kind.width}x{kind.height} ({kind.pixels}); cut the clip there"
+            )
+        if frame.interlaced_frame:
+            raise InputError(f"{self.path}: interlaced, two moments in one frame; make it progressive first: {_progressive(self.path)}")
+        if frame.pts is None or (self.stamps and frame.pts <= self.stamps[-1]):
+            raise InputError(
+                f"{self.path}: frame {number} has no time of its own; give it one first: "
+                f"ffmpeg -fflags +genpts -i '{self.path}' -c copy mended.mkv"
+            )
+        self.colourful = self.colourful or _has_colour(frame, kind)
+        self.stamps.append(frame.pts)
+        self.last_duration = frame.duration
+
+
+@dataclass(frozen=True)
+class _Frames:
+    """The frames of a container; see `clip.Source`."""
+
+    path: str
+    form: ClipFormat
+    sha256: str
+    kind: _Kind
+    stamps: tuple
+    keys: tuple
+
+    def frames(self, start, stop):
+        """Iterate over frames, from the last key frame before `start` on."""
+        key = max((k for k in self.keys if k <= start), default=0)
+        number = start
+        for stamp, frame in self._from(key):
+            if number == stop:
+                return
+            if stamp < self.stamps[number]:
+                continue
+            if stamp > self.stamps[number]:
+                break
+            yield Media(_values(frame, self.kind), self.kind.mode, self.path, self.sha256, format=self.form.name)
+            number += 1
+        if number < stop:
+            raise InputError(f"{self.path}: frame {number} is no longer there; was the file changed?")
+
+    def _from(self, key):
+        """Time stamps and frames from the key frame of that number on; from the first one, where seeking does not lead there."""
+        with _opened(self.path, self.form) as (container, stream):
+            if key:
+                container.seek(self.stamps[key], stream=stream)
+            for frame in _decoded(container, stream, _Seen(self.path, stamps=list(self.stamps[:key]))):
+                if key and frame.pts > self.stamps[key]:
+                    break
+                key = 0
+                yield frame.pts, frame
+            else:
+                return
+        yield from self._from(0)
+
+
+@contextlib.contextmanager
+def _opened(path, form):
+    """The container and its video stream, closed at the end; InputError if there is none that can be decoded."""
+    import av
+
+    with contextlib.ExitStack() as stack:
+        try:
+            file = stack.enter_context(open(path, "rb"))  # not by name: FFmpeg takes some names for protocols or lists of files
+            container = stack.enter_context(av.open(file, format=form.demuxer, metadata_errors="replace"))
+        except av.error.FFmpegError as error:
+            raise InputError(
+                f"{path}: not a readable {form.name} file ({error.strerror}); damaged, cut short or of another kind: get it again"
+            ) from error
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+        streams = [s for s in container.streams.video if not s.disposition & av.stream.Disposition.attached_pic]
+        if not streams:
+            raise InputError(f"{path}: has no video" + (", only sound" if container.streams.audio else ""))
+        if streams[0].codec_tag in ("encv", "drmi"):
+            raise InputError(f"{path}: its video is encrypted; decrypt it first")
+        if streams[0].codec_context is None:
+            raise InputError(f"{path}: its video has a codec that is not known ({streams[0].codec_tag}); convert it with ffmpeg")
+        yield container, streams[0]
+
+
+def _decoded(container, stream, seen):
+    """Iterate over the frames of a stream, to the last; InputError where one is damaged."""
+    import av
+
+    decoder = _decoder(stream)
+    try:
+        for packet in container.demux():
+            if packet.pts is not None and packet.duration:
+                seen.latest = max(seen.latest, (packet.pts + packet.duration) * packet.time_base)
+            if packet.stream is not stream:
+                continue
+            if packet.is_corrupt:
+                raise _damaged(seen, "cut short")
+            if packet.is_keyframe:
+                seen.keys.add(packet.pts)
+            for frame in decoder.decode(packet if packet.size else None):
+                if frame.is_corrupt:
+                    raise _damaged(seen, "not all of the frame is there")
+                yield frame
+    except av.error.FFmpegError as error:
+        raise _damaged(seen, error.strerror) from error
+
+
+def _decoder(stream):
+    """What decodes the stream; that of libvpx where VP9 or VP8 has alpha, which FFmpeg's own leave out."""
+    import av
+
+    codec = stream.codec_context.codec.canonical_name
+    if stream.metadata.get("alpha_mode") == "1" and codec in ("vp8", "vp9"):
+        return av.CodecContext.create("libvpx-vp9" if codec == "vp9" else "libvpx", "r")
+    stream.codec_context.options = {"err_detect": "explode"}  # else holes are painted over
+    return stream.codec_context
+
+
+def _damaged(seen, reason):
+    number = len(seen.stamps)
+    where = f"after frame {number - 1}" if number else "at its first frame"
+    keep = f", or keep what is whole: ffmpeg -i '{seen.path}' -frames:v {number} -c:v ffv1 -c:a copy whole.mkv" if number else ""
+    return InputError(f"{seen.path}: damaged {where} ({reason}); get the file again{keep}")
+
+
+def _progressive(path):
+    return f"ffmpeg -i '{path}' -vf bwdif -c:v ffv1 -c:a copy progressive.mkv"
+
+
+def _check_whole(container, stream, seen):
+    """Raise InputError for a file that lacks what its index tells; take note where it only says that it were longer."""
+    if any(entry.pos + entry.size > container.size for entry in stream.index_entries):
+        raise _damaged(seen, "the rest of the file is not there")
+    told = Fraction(container.duration or 0, 1_000_000) + max(0, Fraction(container.start_time or 0, 1_000_000))
+    if told > seen.latest + _EARLY:
+        seen.notes.append(
+            f"{seen.path}: ends after {float(seen.latest):.1f} s and {len(seen.stamps)} frames, though it tells {float(told):.1f} s; "
+            "is it whole?"
+        )
+
+
+def _kind_of(frame, path):
+    """What the first frame says about all; InputError for what is not read."""
+    check_size(frame.width, frame.height, path)
+    form = frame.format
+    components = form.components
+    bits = 8 if form.has_palette else max(c.bits for c in components)
+    alpha = form.has_palette or any(c.is_alpha for c in components)
+    grey = len(components) - alpha == 1 and not form.has_palette
+    coding = colour.Coding(frame.colorspace, frame.color_range, frame.color_primaries, frame.color_trc)
+    coding = coding.sure(frame.height, full=grey or form.name.startswith("yuvj"))
+    if form.is_bayer or bits > 16 or form.name.rstrip("lbe").endswith(("f16", "f32")):
+        raise InputError(f"{path}: pixels of kind {form.name} are not read; convert it with ffmpeg")
+    if form.is_rgb or form.has_palette:
+        coding = replace(coding, matrix=colour.RGB_MATRIX, range=colour.FULL)
+    elif not grey and coding.matrix not in colour.MATRICES:
+        raise InputError(f"{path}: colours of matrix {coding.matrix} (ITU-T H.273) are not read; convert it with ffmpeg")
+    return _Kind(frame.width, frame.height, form.name, max(bits, 8), _MODES[1 if grey else 3, alpha], coding, _turn(frame, path))
+
+
+def _turn(frame, path):
+    """How frames are to be turned, as `_Kind.turn` has it."""
+    for data in frame.side_data:
+        if data.type.name == "DISPLAYMATRIX":
+            a, b, _, c, d = np.frombuffer(data, dtype=np.int32)[:5] / (1 << 16)
+            if (a, b, c, d) not in _TURNS:
+                raise InputError(f"{path}: is to be shown turned by an odd angle; turn it first with ffmpeg")
+            return tuple(int(n) for n in (a, b, c, d))
+    return _UPRIGHT
+
+
+def _aspect(stream, kind):
+    """Width to height of an upright pixel, a Fraction."""
+    aspect = Fraction(stream.sample_aspect_ratio or 1)
+    return 1 / aspect if kind.turn[0] == 0 else aspect
+
+
+def _constant_rate(times, base, candidates):
+    """The rate that explains all times of a container within one unit of its clock, or None."""
+    if len(times) > 1:
+        candidates = (Fraction(len(times) - 1) / (times[-1] - times[0]), *candidates)
+        exact = [rate for rate in candidates if rate and all(t - times[0] == k / rate for k, t in enumerate(times))]
+        close = [rate for rate in candidates[1:] if rate and all(abs(t - times[0] - k / rate) <= base for k, t in enumerate(times))]
+        return next(iter(exact + close), None)
+    return next((Fraction(rate) for rate in candidates if rate), None)
+
+
+def _values(frame, kind):
+    """Values of a frame, upright, as `Media` has them."""
+    values = _levels(frame, kind)
+    a, b, c, d = kind.turn
+    across, down = (a, d) if a else (c, b)
+    if not a:
+        values = values.swapaxes(0, 1)
+    return np.ascontiguousarray(colour.widen(values[::down, ::across], kind.bits))
+
+
+def _levels(frame, kind):
+    """(H, W) or (H, W, C) ndarray of levels of `kind.bits` bits."""
+    planes = _planes(frame, kind)
+    alpha = planes.pop() if kind.mode in ("LA", "RGBA") else None
+    if kind.mode in ("L", "LA"):
+        colours = colour.grey_to_full(planes[0], kind.bits, kind.coding)[..., None]
+    elif kind.coding.matrix == colour.RGB_MATRIX:
+        colours = np.stack(planes, axis=-1)
+    else:
+        colours = colour.to_rgb(*planes, kind.bits, kind.coding)
+    if alpha is not None:
+        return np.concatenate([colours, alpha[..., None]], axis=-1)
+    return colours[..., 0] if kind.mode == "L" else colours
+
+
+def _has_colour(frame, kind):
+    """Whether a frame is in red, green and blue, or has chroma: H.264 and others store grey clips with empty chroma."""
+    if kind.coding.matrix == colour.RGB_MATRIX:
+        return True
+    return kind.mode in ("RGB", "RGBA") and any(np.any(plane != 1 << (kind.bits - 1)) for plane in _planes(frame, kind)[1:3])
+
+
+def _planes(frame, kind):
+    """Components of a frame in their order, each a (h, w) ndarray: luma and chroma, or red, green and blue; alpha comes last."""
+    form = frame.format
+    alone = len({c.plane for c in form.components}) == len(form.components)
+    if form.has_palette or not alone or form.is_big_endian:
+        frame = frame.reformat(format=_planar(frame, kind))
+        form = frame.format
+    dtype = np.dtype("u1" if kind.bits == 8 else "<u2")
+    planes = []
+    for component in form.components:
+        plane = frame.planes[component.plane]
+        rows = np.frombuffer(plane, dtype).reshape(-1, plane.line_size // dtype.itemsize)
+        planes.append(rows[: component.height, : component.width])
+    return planes
+
+
+def _planar(frame, kind):
+    """Name of the pixel format that holds the same numbers, one component a plane."""
+    deep = "" if kind.bits == 8 else f"{kind.bits}le"
+    alpha = "a" if kind.mode in ("LA", "RGBA") else ""
+    if kind.mode in ("L", "LA"):
+        return f"yuva444p{deep}" if alpha else f"gray{deep}"
+    if kind.coding.matrix == colour.RGB_MATRIX:
+        return f"gbr{alpha}p{deep}"
+    form = frame.format
+    across, down = -(-frame.width // form.chroma_width()), -(-frame.height // form.chroma_height())
+    return f"yuv{alpha}{ {(1, 1): '444', (2, 1): '422', (2, 2): '420', (4, 1): '411', (4, 4): '410', (1, 2): '440'}[across, down] }p{deep}"

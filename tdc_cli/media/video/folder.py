@@ -1,0 +1,74 @@
+"""Folders of frames, one picture a file, in natural order: frame 2 comes before frame 10."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import InputError
+from .. import EXTENSIONS, read
+from .clip import Clip
+
+
+def read_folder(path, form):
+    """Clip of a folder; see `read_clip`.
+
+    Parameters
+    ----------
+    path : path-like
+    form : ClipFormat
+    """
+    names = frame_names(path)
+    if not names:
+        raise InputError(f"{path}: no frames; files of {', '.join(sorted(EXTENSIONS))} in it are taken, those in folders within are not")
+    hashed = hashlib.sha256()
+    first, notes = None, {}
+    for name in names:
+        media = read(Path(path) / name)
+        first = first or media
+        _check_alike(media, first)
+        hashed.update(f"{media.sha256}  {name}\n".encode("utf-8", "surrogateescape"))
+        notes |= dict.fromkeys(media.notes[:1] if not notes else ())  # all frames are alike
+    sha256 = hashed.hexdigest()
+    return Clip(
+        str(path), sha256, form.name, len(names), first.values.shape, first.values.dtype, first.mode, notes=tuple(notes),
+        details={"names": tuple(names)}, source=_Files(str(path), tuple(names), first.values.shape),
+    )  # fmt: skip
+
+
+def frame_names(path):
+    """Names of the files in a folder that can be frames, in natural order."""
+    return sorted((f.name for f in Path(path).iterdir() if f.suffix.lower() in EXTENSIONS and not f.name.startswith(".")), key=_natural)
+
+
+def _natural(name):
+    """Key that sorts numbers within names by what they count."""
+    parts = re.split(r"(\d+)", name)
+    return [int(part) if k % 2 else part.casefold() for k, part in enumerate(parts)], name
+
+
+def _check_alike(media, first):
+    if (media.values.shape, media.kind) != (first.values.shape, first.kind):
+        raise InputError(f"{media.path}: {_in_words(media)}, but {first.path} is {_in_words(first)}; all frames of a clip must be alike")
+
+
+def _in_words(media):
+    height, width = media.values.shape[:2]
+    return f"{width}x{height} in {media.kind}"
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The frames of a folder; see `clip.Source`."""
+
+    path: str
+    names: tuple
+    shape: tuple
+
+    def frames(self, start, stop):
+        """Iterate over frames."""
+        for name in self.names[start:stop]:
+            media = read(Path(self.path) / name)
+            if media.values.shape != self.shape:
+                raise InputError(f"{media.path}: is no longer the frame it was")
+            yield media

@@ -1,0 +1,60 @@
+"""Clips as arrays: ``.npy`` files of shape (T, H, W) or (T, H, W, C), of which only the frames that are asked for are read."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import InputError
+from .. import FORMATS, Media
+from ..files import digest
+from ..image import check_size
+from ..metadata import DAMAGE
+from .clip import Clip
+
+
+def read_array(path, form):
+    """Clip of a ``.npy`` file; see `read_clip`.
+
+    Parameters
+    ----------
+    path : path-like
+    form : ClipFormat
+    """
+    sha256 = digest(path)
+    values = _mapped(path)
+    if values.ndim not in (3, 4) or not values.size:
+        raise InputError(
+            f"{path}: array of shape {values.shape}; a clip has shape (frames, height, width) or (frames, height, width, channels)"
+        )
+    if values.dtype.name not in FORMATS["NPY"].types:
+        raise InputError(
+            f"{path}: values of {values.dtype}; only uint8, uint16, float32 and float64 are taken: convert them to float32 or "
+            "float64, with NaN for what is missing"
+        )
+    check_size(values.shape[2], values.shape[1], path)
+    dtype, source = values.dtype.newbyteorder("="), _Rows(str(path), sha256)
+    return Clip(str(path), sha256, form.name, len(values), values.shape[1:], dtype, "array", source=source)
+
+
+def _mapped(path):
+    """The array in a file, of which nothing is read yet."""
+    import tokenize
+
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (*DAMAGE, MemoryError, RecursionError, tokenize.TokenError) as error:  # the header is an expression of Python
+        raise InputError(f"{path}: not a readable .npy file ({error})") from error
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The frames of an array; see `clip.Source`."""
+
+    path: str
+    sha256: str
+
+    def frames(self, start, stop):
+        """Iterate over frames."""
+        values = _mapped(self.path)
+        for frame in values[start:stop]:
+            yield Media(np.array(frame, dtype=frame.dtype.newbyteorder("="), order="C"), "array", self.path, self.sha256, format="NPY")
