@@ -1,6 +1,7 @@
 """What several test modules share: small pictures, and the command line run in this process."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 from PIL import Image
 
 ROOT = Path(__file__).parent.parent
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
 
 
 def smooth(height, width, channels=3):
@@ -63,3 +66,39 @@ def one_thread():
 
     with kernel_threads(1):
         yield
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Headless Chromium."""
+    if not (CHROMIUM and DRIVER):
+        pytest.skip("no Chromium with its driver (Debian: chromium and chromium-driver)")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Open a text as a file, in a window of a given size, and fail if the console has anything to say in the end."""
+    from selenium.webdriver.common.by import By
+
+    def at(text, width=1200, height=900, **media):
+        (tmp_path / "page.html").write_text(text, encoding="utf-8")
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        features = [{"name": name.replace("_", "-"), "value": value} for name, value in media.items()]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        browser.get((tmp_path / "page.html").as_uri())
+        return lambda name: browser.find_element(By.ID, name)
+
+    yield at
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    assert browser.get_log("browser") == []

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from test_report import EXAMPLE
 
-from tdc_cli import display, page
+from tdc_cli import display, page, shots
 from tdc_cli.methods import datc
 from tdc_cli.model.posterior import Scale
 from tdc_cli.page import charts, pictures
@@ -84,16 +84,41 @@ def entry(name="a.png", psnr=30.0, **more):
     return page.Entry(name, "done", f"{name}.html", report(metrics=metrics).to_dict(), page.thumbnail(smooth(30, 50), 255), **more)
 
 
+def film(count=6, height=12, width=16, *, sd=True, truth=True, **more):
+    """Film of a moving picture, its even frames with a tenth of the pixels missing."""
+    rng = np.random.default_rng(0)
+    reel, chosen, shares = page.Reel(count), shots.Evenly(3), []
+    for t in range(count):
+        original = np.roll(smooth(height, width), t, axis=1)
+        observed = np.repeat(rng.random((height, width, 1)) > (0.1 if t % 2 == 0 else 0), 3, axis=2)
+        completed = np.where(observed, original, original + 9).astype(np.uint8)
+        known = {"sd": np.where(observed, 0.0, 5.0) if sd else None, "truth": original if truth else None}
+        shot = shots.take(t, t / 25, np.where(observed, original, 0).astype(np.uint8), completed, observed, (0, 255), **known)
+        reel.add(shot)
+        chosen.add(shot)
+        shares.append(shot.share)
+    return page.Film(reel, chosen.chosen, shares, (height, width), full_range=255, **more)
+
+
+def frames_report(count=6, **more):
+    """Report with figures for each frame; odd frames are exact."""
+    rows = [
+        {"frame": t, "psnr": None if t % 2 else 30.0 + t, "ssim": 0.9, "missing_psnr": None if t % 2 else 20.0 + t} for t in range(count)
+    ]
+    return report(metrics=EXAMPLE["metrics"] | {"frames": rows}, **more)
+
+
 def pages():
-    """A page of a run and an index, both with names that try to break out of the text."""
-    evil = report(
-        outputs={"image": EVIL},
-        command=["complete-image", EVIL],
-        warnings=[EVIL],
-        method={"name": EVIL, "parameters": {EVIL: EVIL}},
-    )
+    """A page of a run, an index and a page of a clip, all with names that try to break out of the text."""
+    evil = {
+        "outputs": {"image": EVIL},
+        "command": ["complete-image", EVIL],
+        "warnings": [EVIL],
+        "method": {"name": EVIL, "parameters": {EVIL: EVIL}},
+    }
     failed = page.Entry(EVIL, "failed", error=EVIL)
-    return page.run(evil, shown(), TRACES), page.index([entry(EVIL), failed], title=EVIL)
+    run, index = page.run(report(**evil), shown(), TRACES), page.index([entry(EVIL), failed], title=EVIL)
+    return run, index, page.clip(frames_report(**evil), film())
 
 
 def decoded(uri):
@@ -108,7 +133,7 @@ def pictures_of(parsed):
 # -- every page ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", pages(), ids=["run", "index"])
+@pytest.mark.parametrize("text", pages(), ids=["run", "index", "clip"])
 def test_names_cannot_break_out_of_the_text(text):
     parsed = Parsed(text)
     assert EVIL in "".join(parsed.texts)
@@ -116,7 +141,7 @@ def test_names_cannot_break_out_of_the_text(text):
     assert all(attrs.get("src", "data:").startswith("data:") for attrs in parsed.all("img"))
 
 
-@pytest.mark.parametrize("text", pages(), ids=["run", "index"])
+@pytest.mark.parametrize("text", pages(), ids=["run", "index", "clip"])
 def test_pages_need_nothing_else(text):
     parsed = Parsed(text)
     for tag, attrs in parsed.tags:
@@ -128,7 +153,7 @@ def test_pages_need_nothing_else(text):
         assert not re.search(r"https?:|@import|url\((?![$])|fetch\(|XMLHttp|import\(", code)
 
 
-@pytest.mark.parametrize("text", pages(), ids=["run", "index"])
+@pytest.mark.parametrize("text", pages(), ids=["run", "index", "clip"])
 def test_the_policy_allows_exactly_the_contents(text):
     parsed = Parsed(text)
     metas = parsed.all("meta")
@@ -136,7 +161,7 @@ def test_the_policy_allows_exactly_the_contents(text):
     policy = dict(part.strip().split(" ", 1) for part in metas[1]["content"].split(";"))
     assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == "'none'" and policy["img-src"] == "data:"
     hashes = [f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'" for code in parsed.contents]
-    assert len(hashes) == 3
+    assert len(hashes) == len(parsed.all("style")) + len(parsed.all("script"))
     assert policy["style-src"].split() + policy["script-src"].split() == hashes
     assert not [attrs for _, attrs in parsed.tags if "style" in attrs]
 
@@ -145,7 +170,7 @@ def test_the_same_arguments_give_the_same_text():
     assert pages() == pages()
 
 
-@pytest.mark.parametrize("text", pages(), ids=["run", "index"])
+@pytest.mark.parametrize("text", pages(), ids=["run", "index", "clip"])
 def test_controls_have_names_and_ids_are_unique(text):
     ids = [attrs["id"] for _, attrs in Parsed(text).tags if "id" in attrs]
     assert len(ids) == len(set(ids))
@@ -466,46 +491,6 @@ def test_an_index_is_not_replaced_and_knows_what_was_done_before(tdc, folders):
 
 # -- in a browser -------------------------------------------------------------------------------------------------------------
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Headless Chromium."""
-    if not (CHROMIUM and DRIVER):
-        pytest.skip("no Chromium with its driver (Debian: chromium and chromium-driver)")
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture
-def opened(browser, tmp_path):
-    """Open a text as a file, in a window of a given size, and fail if the console has anything to say in the end."""
-    from selenium.webdriver.common.by import By
-
-    def at(text, width=1200, height=900, **media):
-        (tmp_path / "page.html").write_text(text, encoding="utf-8")
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        features = [{"name": name.replace("_", "-"), "value": value} for name, value in media.items()]
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-        browser.get((tmp_path / "page.html").as_uri())
-        return lambda name: browser.find_element(By.ID, name)
-
-    yield at
-    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
-    assert browser.get_log("browser") == []
-
-
 def run_page():
     return page.run(report(), shown(), TRACES)
 
@@ -650,7 +635,7 @@ def test_the_theme_follows_the_system_until_it_is_chosen(browser, opened):
     assert brightness() > 200
 
 
-@pytest.mark.parametrize("text", pages(), ids=["run", "index"])
+@pytest.mark.parametrize("text", pages(), ids=["run", "index", "clip"])
 @pytest.mark.parametrize("width", [320, 360, 1200])
 def test_nothing_scrolls_sideways(browser, opened, text, width):
     opened(text, width, 700)
