@@ -15,7 +15,7 @@ LEVELS = (
     {"errors"},
     {"tensor", "kernels", "display"},
     {"shots"},
-    {"missing", "metrics", "synth", "report", "media", "panel", "side_by_side", "threads"},
+    {"missing", "metrics", "synth", "report", "media", "panel", "side_by_side", "threads", "workers"},
     {"page"},
     {"model", "patches", "lowrank", "variational"},
     {"methods"},
@@ -37,7 +37,7 @@ PLACES = {
     "av": {"media"},
     # missing and side_by_side draw letters and lines with it, display scales down, page encodes; none of them opens a file.
     "PIL": {"media", "missing", "display", "side_by_side", "page"},
-    "matplotlib": {"panel", "display"},
+    "matplotlib": {"panel", "display", "experiment"},
     "jinja2": {"page"},
     "markupsafe": {"page"},
     "cv2": {"methods"},

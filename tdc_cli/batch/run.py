@@ -4,9 +4,6 @@ What comes of a file depends on that file and the options only, so the number of
 """
 
 import os
-import signal
-import threading
-import time
 import traceback
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -16,10 +13,9 @@ from .. import media, methods, pipeline
 from ..errors import OutputExists, TdcError
 from ..report import Report
 from ..threads import available
+from ..workers import settle
 from . import estimate
 from .summary import Record
-
-WATCH_SECONDS = 1.0  # how often a worker looks whether the program that started it still lives
 
 
 def share(jobs, count, asked):
@@ -172,20 +168,8 @@ def _side_by_side(items, jobs, threads, fail_fast):
     # Where the program is killed, joblib's helper process cleans up after it, and would say so to a user whom it does not concern.
     silenced = "ignore::UserWarning:joblib.externals.loky.backend.resource_tracker"
     os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), silenced)))
-    with parallel_config("loky", inner_max_num_threads=threads, initializer=_settle, initargs=(os.getpid(),)):
+    with parallel_config("loky", inner_max_num_threads=threads, initializer=settle, initargs=(os.getpid(),)):
         # One more file for each process in the queue keeps it from waiting, but would be begun after a failure.
         ahead = jobs if fail_fast else 2 * jobs
         pool = Parallel(jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=ahead, max_nbytes=None)
         return pool(delayed(_numbered)(*item) for item in items)
-
-
-def _settle(parent):
-    """Make this process a worker: Ctrl-C is the business of the program, and the worker ends when the program is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def watch():
-        while os.getppid() == parent:
-            time.sleep(WATCH_SECONDS)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,140 @@
+"""`tdc bench`."""
+
+import click
+
+from . import options
+from .progress import shown
+
+_path = options.File()
+
+
+class _Names(click.ParamType):
+    """Names with commas between them."""
+
+    name = "a,b"
+
+    def convert(self, value, param, ctx):
+        names = value if isinstance(value, tuple) else tuple(filter(None, (part.strip() for part in value.split(","))))
+        if not names:
+            self.fail("names nothing", param, ctx)
+        if len(set(names)) < len(names):
+            self.fail(f"{value!r} names something twice", param, ctx)
+        return names
+
+
+class _Shares(_Names):
+    """Shares of at least 0 and below 1, with commas between them."""
+
+    name = "0.7,0.9"
+
+    def convert(self, value, param, ctx):
+        share = options.FiniteRange(0, 1, max_open=True)
+        return tuple(share.convert(part, param, ctx) for part in super().convert(value, param, ctx))
+
+
+def _suites(ctx, param, incomplete):
+    """The suites that begin with what was typed, for a shell that completes."""
+    from click.shell_completion import CompletionItem
+
+    from .. import experiment
+
+    return [CompletionItem(suite.name, help=suite.summary) for suite in experiment.SUITES.values() if suite.name.startswith(incomplete)]
+
+
+@click.command()
+@click.argument("suite", required=False, shell_complete=_suites)
+@options.config(options.own_table)
+@click.option("-o", "--output", type=_path, metavar="FOLDER", help="Folder for the results, made if missing.")
+@click.option("--data", type=_path, metavar="FOLDER", help="Pictures, clips and faces of your own; see docs/bench.md.")
+@click.option("--methods", type=_Names(), help="Methods to run.  [default: the suite's]")
+@click.option("--ratios", type=_Shares(), help="Shares that are missing.  [default: the suite's]")
+@click.option("--seeds", type=click.IntRange(1), metavar="N", help="Runs of each combination: seeds 0 to N - 1.  [default: the suite's]")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Runs at the same time.")
+@click.option("--threads", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Threads of each run.")
+@click.option(
+    "--timeout",
+    type=options.FiniteRange(0, min_open=True),
+    default=3600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Give up a run that takes longer, and note that it did.",
+)
+@click.option("--resume", is_flag=True, help="Go on with what FOLDER holds, which must be of the same options.")
+@click.option("--list", "as_list", is_flag=True, help="List the suites, how many runs each has and about how long they take; run nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results, or the list, as JSON on standard output.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@click.option(
+    "--progress/--no-progress",
+    default=None,
+    help="Show progress: a bar on a terminal, else a plain line now and then.  [default: shown, unless -q]",
+)
+def bench(suite, output, data, methods, ratios, seeds, jobs, threads, timeout, resume, as_list, as_json, quiet, progress):
+    """Run the experiments of SUITE: a grid of methods, data, missing ratios and seeds.
+
+    FOLDER gets results.json with a record for each run, results.csv, tables.md with the figures of the paper beside, figures as PNG,
+    and report.html with everything. A run that fails is a record that says so. 'tdc bench --list' names the suites.
+    """
+    import time
+
+    from .. import __version__, experiment
+
+    chosen = {"methods": methods, "ratios": ratios, "seeds": seeds, "data": data}
+    if as_list:
+        names = [suite] if suite else list(experiment.SUITES)
+        return _list([_planned(experiment.get(name), chosen) for name in names], as_json)
+    if suite is None:
+        raise click.UsageError("no suite was given; 'tdc bench --list' names them")
+    if output is None:
+        raise click.UsageError("no folder for the results was given; try -o FOLDER")
+    from ..experiment import report, results
+    from ..experiment.run import run
+
+    start = time.perf_counter()
+    plan = experiment.get(suite)
+    choice, cells = experiment.plan(plan, **chosen)
+    settings = {
+        "suite": suite,
+        "methods": list(choice.methods),
+        "ratios": list(choice.ratios),
+        "seeds": choice.seeds,
+        "data": str(data.resolve()) if data else None,
+        "threads": threads,
+        "timeout": timeout,
+        "version": __version__,
+    }
+    kept = results.begin(output, cells, settings, resume=resume)
+    with options.working(), shown(progress if progress is not None else not quiet) as monitor:
+        run(plan, cells, kept, data=data, jobs=jobs, count=threads, timeout=timeout, monitor=monitor)
+        report.write(plan, kept)
+    if as_json:
+        click.echo(kept.to_json().encode(errors="backslashreplace"), nl=False)
+    elif not quiet:
+        failed = sum(each["status"] != "done" for each in kept.records)
+        rest = f", {failed} of them failed" if failed else ""
+        click.echo(f"{output}: {len(kept.records)} runs of suite {suite}{rest}, {time.perf_counter() - start:.1f} s; see {report.PAGE}")
+    broken = plan.load().check(kept.records) if hasattr(plan.load(), "check") else []
+    if broken:
+        raise options.Failed("; ".join(broken))
+    return 0
+
+
+def _planned(suite, chosen):
+    """A line of the list."""
+    from .. import experiment
+
+    choice, cells = experiment.plan(suite, **chosen)
+    hours = sum(map(suite.load().seconds, cells)) / 3600
+    return {"name": suite.name, "summary": suite.summary, "runs": len(cells), "seeds": choice.seeds or 1, "hours": round(hours, 3)}
+
+
+def _list(rows, as_json):
+    """Print the suites."""
+    if as_json:
+        import json
+
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        hours = f"{row['hours']:.1f} h" if row["hours"] >= 1 else f"{60 * row['hours']:.0f} min"
+        click.echo(f"{row['name']:{width}}  {row['summary']} ({row['runs']} runs, about {hours} of one core)")

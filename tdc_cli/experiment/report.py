@@ -1,0 +1,51 @@
+"""What an experiment leaves beside its records: a table of them, the suite's tables and figures, and one page with everything."""
+
+import json
+
+from .. import page
+from ..media.files import write_bytes
+from .results import OPTIONS
+from .tables import markdown, name_of
+
+CSV, TABLES, PAGE = "results.csv", "tables.md", "report.html"
+
+
+def write(suite, results):
+    """Write the files; those of an earlier call are replaced.
+
+    Parameters
+    ----------
+    suite : experiment.Suite
+    results : results.Results
+
+    Returns
+    -------
+    tuple of page.Table
+
+    Raises
+    ------
+    OutputError
+    """
+    module, records, folder = suite.load(), results.records, results.folder
+    tables, figures = [list(filter(None, made)) for made in (module.tables(records), module.figures(records))]
+    write_bytes(folder / CSV, results.to_csv().encode(), replace=True)
+    write_bytes(folder / TABLES, "\n".join(map(markdown, tables)).encode(), replace=True)
+    for figure in figures:
+        write_bytes(folder / f"{figure.name}.png", figure.png, replace=True)
+    failures = [(_where(each), each["error"]) for each in records if each["status"] != "done"]
+    settings = {what: _in_words(results.settings[name]) for name, what in OPTIONS.items()}
+    text = page.bench(suite.name, suite.summary, [each["status"] for each in records], settings, tables, figures, failures)
+    write_bytes(folder / PAGE, text.encode(errors="backslashreplace"), replace=True)
+    return tuple(tables)
+
+
+def _where(record):
+    """A cell in words."""
+    ratio = "" if record["ratio"] is None else f", {record['ratio']:.0%} missing"
+    return f"{name_of(record)}: {record['data']}{ratio}, seed {record['seed']}"
+
+
+def _in_words(value):
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "the suite's own"
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,158 @@
+"""The folder of an experiment: its records, kept after every cell so that a run can go on where it stopped, and its tables and figures."""
+
+import csv
+import hashlib
+import io
+import json
+import platform
+from pathlib import Path
+
+import numpy as np
+
+from .. import __version__
+from ..errors import ConfigError, InputError, OutputError
+from ..media.files import make_folder, sweep, write_bytes
+from .cells import cell_of
+
+VERSION = "tdc-bench/1"
+NAME = "results.json"
+ARRAYS = "arrays"  # subfolder
+# What a folder's records have in common -> the option that decides it.
+OPTIONS = {
+    "suite": "the suite", "methods": "--methods", "ratios": "--ratios", "seeds": "--seeds", "data": "--data", "threads": "--threads",
+    "timeout": "--timeout", "version": "the version of tdc",
+}  # fmt: skip
+
+
+class Results:
+    """Records of a run in the order of its cells.
+
+    Parameters
+    ----------
+    folder : Path
+    cells : sequence of Cell
+    settings : dict
+        Values of `OPTIONS`.
+    kept : sequence of dict
+        Records of an earlier run with the same settings.
+    """
+
+    def __init__(self, folder, cells, settings, kept=()):
+        self.folder = Path(folder)
+        self.settings = settings
+        self._place = {cell.key: i for i, cell in enumerate(cells)}
+        self._records = {key: each for each in kept if (key := cell_of(each).key) in self._place}
+
+    def __contains__(self, key):
+        return key in self._records
+
+    @property
+    def records(self):
+        """Records in the order of the cells."""
+        return [self._records[key] for key in sorted(self._records, key=self._place.__getitem__)]
+
+    def add(self, record, arrays):
+        """Keep a record and its arrays on the disk.
+
+        Raises
+        ------
+        OutputError
+        """
+        key = cell_of(record).key
+        if arrays:
+            name = f"{ARRAYS}/{hashlib.sha256(key.encode()).hexdigest()[:16]}.npz"
+            buffer = io.BytesIO()
+            np.savez_compressed(buffer, **arrays)
+            make_folder(self.folder / ARRAYS)
+            write_bytes(self.folder / name, buffer.getvalue(), replace=True)
+            record = record | {"arrays": name}
+        self._records[key] = record
+        self.save()
+
+    def save(self):
+        """Write all records, so that the file holds what it held before or all of them."""
+        write_bytes(self.folder / NAME, self.to_json().encode(), replace=True)
+
+    def to_json(self):
+        """Text of the file of results."""
+        values = {
+            "schema": VERSION,
+            "tool": {"name": "tdc", "version": __version__},
+            "settings": self.settings,
+            "environment": {"python": platform.python_version(), "numpy": np.__version__, "machine": platform.machine()},
+            "records": self.records,
+        }
+        return json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def to_csv(self):
+        """A line for each record; parameters as JSON, a column for every metric."""
+        records = self.records
+        metrics = list(dict.fromkeys(name for each in records for name in each["metrics"]))
+        single = ["suite", "method", "data", "ratio", "seed", "parameters", "status", "error", "seconds", "memory"]
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow([*single, *metrics])
+        for each in records:
+            fields = [json.dumps(each[name]) if name == "parameters" else each[name] for name in single]
+            writer.writerow([*fields, *(each["metrics"].get(name) for name in metrics)])
+        return stream.getvalue()
+
+
+def begin(folder, cells, settings, *, resume=False):
+    """Results of a folder, empty or with what an earlier run of the same settings has left.
+
+    Parameters
+    ----------
+    folder : Path
+        Made where it is missing.
+    cells : sequence of Cell
+    settings : dict
+        Values of `OPTIONS`.
+    resume : bool
+        Whether the folder may hold something.
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    ConfigError
+        The folder holds results of other settings.
+    InputError
+        Its results cannot be read.
+    OutputError
+        The folder holds something and is not to be gone on with, or cannot be made.
+    """
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder}: is a file; give a folder for the results")
+    make_folder(folder)
+    sweep(folder)
+    kept = ()
+    if any(folder.iterdir()):
+        if not resume:
+            raise OutputError(f"{folder}: is not empty; give --resume to go on with the run in it, or another folder")
+        kept = _earlier(folder, settings)
+    results = Results(folder, cells, settings, kept)
+    results.save()
+    return results
+
+
+def _earlier(folder, settings):
+    """Records in a folder; ConfigError if they belong to other settings."""
+    path = folder / NAME
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+        schema, before, records = held["schema"], held["settings"], held["records"]
+    except FileNotFoundError:
+        raise InputError(f"{folder}: has no {NAME}, so it is no run to go on with; give another folder") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: not readable as results of tdc bench ({error}); give another folder") from error
+    if schema != VERSION:
+        raise InputError(f"{path}: has the layout {schema}, not {VERSION}; give another folder")
+    for name, what in OPTIONS.items():
+        if before.get(name) != settings[name]:
+            then, now = (json.dumps(each) for each in (before.get(name), settings[name]))
+            raise ConfigError(f"{folder}: was begun with {then}, not {now}, for {what}; give the same, or another folder")
+    return records
