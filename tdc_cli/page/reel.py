@@ -15,7 +15,8 @@ from PIL import Image
 from ..shots import MOST_PIXELS, reduction
 from .pictures import data_uri
 
-# Pixels of all frames and pictures of a player: 86 frames of 640 x 360, incomplete and completed. A film takes 13 MB, noise, the worst case, 48.
+# Pixels of all frames and pictures of a player: 86 frames of 640 x 360, incomplete and completed. In the page a film then takes 13 MB, and
+# noise, the worst case, 48.
 ROOM = 2 * 86 * MOST_PIXELS
 # Up to so many pixels are compressed without loss, which takes three bytes for each at most.
 ROOM_WITHOUT_LOSS = ROOM // 10
