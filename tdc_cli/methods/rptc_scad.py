@@ -15,8 +15,9 @@ tangent in one factor; both are concave, so that neither is ever below what it r
 of the norm of the observed entries.
 
 No program of the authors is public, and their constants are not known. Here a = 3.7, the usual one, and lambda_i is `knee` times the
-median singular value of the unfolding with its missing entries at the mean: most of those are noise from what is missing. The first
-threshold is the largest singular value over `start`, as in `halrtc`.
+median singular value of the unfolding with its missing entries at the mean, times sqrt((1 - p) / p) where the share p is observed: most of
+those singular values are noise from what is missing, whose size relative to the truth, itself shrunk to p of it, goes with that root. The
+first threshold is the largest singular value over `start`, as in `halrtc`.
 
 References
 ----------
@@ -46,7 +47,7 @@ class Config:
     Attributes
     ----------
     knee : float
-        lambda of the penalty over the median singular value at the start.
+        lambda of the penalty over the median singular value at the start, where half is observed; with the root of the odds of missing.
     start : float
         Largest singular value over the first threshold, above 1.
     growth : float
@@ -57,7 +58,7 @@ class Config:
         At most so many.
     """
 
-    knee: float = 0.7
+    knee: float = 0.3
     start: float = 1.5
     growth: float = 1.05
     tolerance: float = 1e-5
@@ -102,7 +103,8 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
     completed = np.where(observed, data, data[observed].mean())
     singular = [singular_values(unfold(completed, i)) for i in range(data.ndim)]
     largest = max(s[-1] for s in singular) or 1.0
-    knees = [max(config.knee * np.median(s), LEAST_KNEE * largest) for s in singular]
+    odds = np.sum(~observed) / np.sum(observed)
+    knees = [max(config.knee * np.sqrt(odds) * np.median(s), LEAST_KNEE * largest) for s in singular]
     weights = tangent_weights(singular, knees)
     penalty = config.start * max(w * scad_slope(0.0, knee) for w, knee in zip(weights, knees)) / largest
 
