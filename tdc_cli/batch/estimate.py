@@ -34,9 +34,9 @@ class Cost:
 
 
 FIRST = 250_000
-# Module of the method -> cost; others are not guessed. Fitted by eye to processor time and peak memory of runs on one thread: a photograph
+# Module of the method -> cost. Fitted by eye to processor time and peak memory of runs on one thread: a photograph
 # of 128x128, 256x256 and 512x512 (field and biharmonic) with scratches over 5 % and with half of the pixels missing; 4000x3000 with
-# scratches over 1 %. From `fbcp` on: drawn pictures of 256x256 or 512x512 with half of the pixels missing alone.
+# scratches over 1 %. From `fbcp` on: pictures of 256x256 or 512x512 with half of the pixels missing alone.
 COSTS = {
     "tdc_cli.methods.field": Cost(1.5, 5, 120e6, 50),
     "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 500),
@@ -45,6 +45,13 @@ COSTS = {
     "tdc_cli.methods.fbcp": Cost(25, 0, 80e6, 500),
     "tdc_cli.methods.fbcp_image": Cost(15, 0, 80e6, 500),
     "tdc_cli.methods.brtf": Cost(13, 0, 80e6, 550),
+    "tdc_cli.methods.falrtc": Cost(55, 0, 90e6, 110),
+    "tdc_cli.methods.halrtc": Cost(16, 0, 90e6, 150),
+    "tdc_cli.methods.rptc_scad": Cost(25, 0, 90e6, 150),
+    "tdc_cli.methods.tmac": Cost(10, 0, 90e6, 80),
+    "tdc_cli.methods.stdc": Cost(30, 0, 90e6, 145),
+    "tdc_cli.methods.tsvd": Cost(33, 0, 90e6, 100),
+    "tdc_cli.methods.spc": Cost(13, 0, 90e6, 60),
     "tdc_cli.methods.opencv": Cost(0.1, 1.5, 80e6, 70),
     "tdc_cli.methods.linear": Cost(0.1, 15, 90e6, 60, 340),
     "tdc_cli.methods.nearest": Cost(0.1, 0.1, 80e6, 40),
@@ -53,7 +60,7 @@ COSTS = {
 
 
 def cost(method, entries, missing):
-    """Seconds of one core and bytes that completing a picture takes, or None for a method that was not measured.
+    """Seconds of one core and bytes that completing a picture takes.
 
     Parameters
     ----------
@@ -63,11 +70,9 @@ def cost(method, entries, missing):
 
     Returns
     -------
-    (float, float) or None
+    (float, float)
     """
-    each = COSTS.get(method.module)
-    if each is None:
-        return None
+    each = COSTS[method.module]
     seconds = 1e-6 * (each.each * entries + each.missing * missing + each.first * min(entries, FIRST)) if missing else 0.0
     return seconds, each.space + each.space_each * entries + each.space_missing * missing
 
@@ -83,7 +88,7 @@ def describe(plan):
     -------
     dict
     """
-    found = cost(plan.method, plan.observed.size, plan.missing["count"])
+    seconds, space = cost(plan.method, plan.observed.size, plan.missing["count"])
     return {
         "input": plan.media.path,
         "shape": list(plan.media.values.shape),
@@ -91,7 +96,7 @@ def describe(plan):
         "method": plan.method.name,
         "outputs": {key: str(path) for key, path in plan.job.outputs.items()},
         "warnings": [*plan.notes, *plan.warnings],
-        "estimate": found and {"seconds": round(found[0], 1), "bytes": int(found[1])},
+        "estimate": {"seconds": round(seconds, 1), "bytes": int(space)},
     }
 
 
@@ -102,27 +107,23 @@ def lack_of_memory(plan):
     ----------
     plan : pipeline.Plan
     """
-    found = cost(plan.method, plan.observed.size, plan.missing["count"])
+    _, space = cost(plan.method, plan.observed.size, plan.missing["count"])
     try:
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not told on every system
         return None
-    if found is None or found[1] <= there:
+    if space <= there:
         return None
-    return f"{plan.media.path}: may take {found[1] / 1e9:.1f} GB of memory, and the machine has {there / 1e9:.1f} GB; try a part of it"
+    return f"{plan.media.path}: may take {space / 1e9:.1f} GB of memory, and the machine has {there / 1e9:.1f} GB; try a part of it"
 
 
 def together(estimates, jobs):
-    """Estimate of a batch from those of its pictures, `jobs` at a time; None where one is not known."""
-    if None in estimates:
-        return None
+    """Estimate of a batch from those of its pictures, `jobs` at a time."""
     return {"seconds": sum(e["seconds"] for e in estimates), "bytes": jobs * max((e["bytes"] for e in estimates), default=0)}
 
 
 def in_words(estimate):
     """Such as ``about 3 min on one core and 300 MB``."""
-    if estimate is None:
-        return "time and memory of this method are not guessed"
     seconds, space = estimate["seconds"], estimate["bytes"]
     for unit, name in ((3600, "h"), (60, "min"), (1, "s")):
         if seconds >= unit:
