@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 import secrets
+import shutil
 import stat
 import sys
 from contextvars import ContextVar
@@ -86,19 +87,52 @@ def write_bytes(path, content, *, replace=False):
         if Path(path).exists() and not Path(path).is_file():
             Path(path).write_bytes(content)
             return
-        part = _Part(path, replace)
-        waiting = _waiting.get()
-        try:
-            part.fill(content)
-            if waiting is None:
-                part.publish()
-        except BaseException:
-            part.close()
-            raise
+        _make(_Part(path, replace), lambda file: file.write(content))
+
+
+def write_file(path, fill, *, replace=False):
+    """As `write_bytes`, for what is too long to be held: ``fill(file)`` writes to an open binary file.
+
+    Parameters
+    ----------
+    path : path-like
+        Not standard output, no pipe and no device.
+    fill : callable
+    replace : bool
+    """
+    with _in_words(path):
+        _make(_Part(path, replace), fill)
+
+
+def write_folder(path, fill, *, replace=False):
+    """As `write_file`, for a folder that appears whole or not at all: ``fill(folder)`` writes files into a Path.
+
+    Parameters
+    ----------
+    path : path-like
+        Nothing, or an empty folder.
+    fill : callable
+    replace : bool
+        Whether a folder that is not empty is replaced with all that is in it.
+    """
+    with _in_words(path):
+        _make(_PartFolder(path, replace), fill)
+
+
+def _make(part, fill):
+    """Fill a part, and give it its name, now or at the end of `together`."""
+    waiting = _waiting.get()
+    try:
+        part.fill(fill)
         if waiting is None:
-            part.close()
-        else:
-            waiting.append(part)
+            part.publish()
+    except BaseException:
+        part.close()
+        raise
+    if waiting is None:
+        part.close()
+    else:
+        waiting.append(part)
 
 
 @contextlib.contextmanager
@@ -138,14 +172,20 @@ def make_folder(path):
 
 
 def sweep(folder):
-    """Remove the temporary files in `folder` whose writers are gone, because they were killed or the power failed.
+    """Remove the temporary files and folders in `folder` whose writers are gone, because they were killed or the power failed.
 
     A writer that lives holds a lock on its file, on this machine at least; a file that cannot be locked stays.
     """
     for part in Path(folder).glob(_PART.format("?" * 12)):
-        with contextlib.suppress(OSError), open(part, "r+b") as file:
-            if _lock(file, wait=False):
-                part.unlink()
+        with contextlib.suppress(OSError):
+            if part.is_dir():
+                with _locked_folder(part, wait=False) as ours:
+                    if ours:
+                        shutil.rmtree(part)
+                continue
+            with open(part, "r+b") as file:
+                if _lock(file, wait=False):
+                    part.unlink()
 
 
 @contextlib.contextmanager
@@ -172,6 +212,20 @@ def _lock(file, *, wait):
     return True
 
 
+@contextlib.contextmanager
+def _locked_folder(folder, *, wait):
+    """Within the block a folder is locked, if that is possible; yields whether it is."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # Windows opens no folders
+        yield False
+        return
+    try:
+        yield _lock(handle, wait=wait)
+    finally:
+        os.close(handle)
+
+
 class _Part:
     """A file under its temporary name, locked to show that its writer lives.
 
@@ -194,9 +248,9 @@ class _Part:
                 return
             self.file.close()
 
-    def fill(self, content):
-        """Write everything and bring it to the disk."""
-        self.file.write(content)
+    def fill(self, fill):
+        """Have everything written, ``fill(file)``, and bring it to the disk."""
+        fill(self.file)
         self.file.flush()
         os.fsync(self.file.fileno())
         if self.target.exists():  # a private file stays private
@@ -227,6 +281,54 @@ class _Part:
             self.name.unlink()
         with contextlib.suppress(OSError):  # what could not be written is told already
             self.file.close()
+
+
+class _PartFolder:
+    """A folder under its temporary name, as `_Part` is a file; the same parameters."""
+
+    def __init__(self, path, replace):
+        self.path, self.replace = path, replace
+        self.target = Path(os.path.realpath(path))
+        self._held = contextlib.ExitStack()
+        while True:
+            self.name = self._new_name()
+            self.name.mkdir()
+            self._held.enter_context(_locked_folder(self.name, wait=True))
+            if self.name.exists():  # else `sweep` was there before the lock
+                return
+
+    def _new_name(self):
+        return self.target.with_name(_PART.format(secrets.token_hex(6)))
+
+    def fill(self, fill):
+        """Have everything written, ``fill(folder)``, and bring it to the disk."""
+        fill(self.name)
+        for file in self.name.iterdir():
+            with open(file, "rb+") as written:
+                os.fsync(written.fileno())
+        if self.target.exists():
+            os.chmod(self.name, stat.S_IMODE(self.target.stat().st_mode))
+
+    def check(self):
+        """FileExistsError if there is something at the name that is not to be replaced; an empty folder is nothing."""
+        if os.path.lexists(self.target) and not (self.target.is_dir() and (self.replace or not any(self.target.iterdir()))):
+            raise FileExistsError(self.target)
+
+    def publish(self):
+        """Give the folder its name; see `check`."""
+        self.check()
+        if not self.target.exists() or not any(self.target.iterdir()):
+            os.rename(self.name, self.target)  # fails if something has come there since
+            return
+        old = self._new_name()
+        os.rename(self.target, old)
+        os.rename(self.name, self.target)
+        shutil.rmtree(old)
+
+    def close(self):
+        """Let go of the folder; its temporary name is gone afterwards."""
+        shutil.rmtree(self.name, ignore_errors=True)
+        self._held.close()
 
 
 class _Standard:

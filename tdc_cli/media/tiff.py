@@ -101,10 +101,8 @@ def _mode(page, path):
     )
 
 
-def encode(media):
-    """Bytes of `media` as a TIFF file, compressed without loss, with its metadata."""
-    import tifffile
-
+def _options(media):
+    """How `media` is written by tifffile, compressed without loss: values and a dict."""
     values = np.ascontiguousarray(media.values)
     channels = values.shape[2] if values.ndim == 3 else 1
     options = {"photometric": "minisblack", "planarconfig": "contig" if channels > 1 else None}
@@ -118,11 +116,36 @@ def encode(media):
         options["extrasamples"] = ["unspecified"] * (channels - 1)
     if "dpi" in media.metadata:
         options |= {"resolution": media.metadata["dpi"], "resolutionunit": "INCH"}
+    return values, options | {
+        "compression": "zlib", "metadata": None, "software": False, "iccprofile": media.metadata.get("icc_profile"),
+    }  # fmt: skip
+
+
+def write_pages(frames, file, *, large):
+    """Write `frames`, an iterable of Media, into an open binary file, one a page; without EXIF and XMP.
+
+    Parameters
+    ----------
+    frames : iterable of Media
+    file : binary file
+    large : bool
+        Whether the file may become larger than 4 GB.
+    """
+    import tifffile
+
+    with tifffile.TiffWriter(file, bigtiff=large, byteorder="<") as writer:
+        for media in frames:
+            values, options = _options(media)
+            writer.write(values, contiguous=False, **options)
+
+
+def encode(media):
+    """Bytes of `media` as a TIFF file, compressed without loss, with its metadata."""
+    import tifffile
+
+    values, options = _options(media)
     buffer = io.BytesIO()
-    tifffile.imwrite(
-        buffer, values, compression="zlib", byteorder="<", metadata=None, software=False,
-        iccprofile=media.metadata.get("icc_profile"), **options,
-    )  # fmt: skip
+    tifffile.imwrite(buffer, values, byteorder="<", **options)
     tags = metadata.descriptive_tags(media.metadata)
     if "xmp" in media.metadata:
         tags[metadata.XMP] = media.metadata["xmp"]

@@ -1,11 +1,13 @@
-"""Clips in and out: `read_clip` finds the right module by what a file is; `formats` says what each kind can hold."""
+"""Clips in and out: `read_clip` and `write_clip` find the right module by what a file is; `formats` says what each kind can hold."""
 
-from ...errors import InputError
-from ..files import absence
+import numpy as np
+
+from ...errors import ConfigError, InputError, OutputError
+from ..files import absence, write_file, write_folder
 from .clip import Clip
-from .formats import CLIP_FORMATS, FOLDER, named
+from .formats import CLIP_FORMATS, CODECS, FOLDER, QUALITY, named
 
-__all__ = ["CLIP_FORMATS", "Clip", "named", "read_clip"]
+__all__ = ["CLIP_FORMATS", "CODECS", "QUALITY", "Clip", "check_clip", "named", "read_clip", "write_clip"]
 
 
 def read_clip(path):
@@ -36,3 +38,123 @@ def read_clip(path):
         return container.read(path, form)
     readers = {"NPY": stack.read_array, "TIFF": pages.read_pages, FOLDER: folder.read_folder}
     return readers.get(form.name, animation.read_animation)(path, form)
+
+
+def check_clip(path, clip, *, codec=None, quality=None):
+    """Find out before any work whether `clip` can be written to `path`.
+
+    Parameters
+    ----------
+    path : path-like
+        A file, or a folder where it has no extension.
+    clip : Clip
+        What is to be written: its frames may have other values, not another shape or dtype.
+    codec : str or None
+        Name in `CODECS`, of a container; None: the first one that it can hold.
+    quality : int or None
+        1 to 100, of a codec with loss or of JPEG frames; None: `QUALITY`, and of JPEG its own.
+
+    Returns
+    -------
+    list of str
+        What cannot be kept, for the user.
+
+    Raises
+    ------
+    OutputError
+        Unknown extension, a mode, depth, sound or times that the format cannot hold, or a folder with other files in it.
+    ConfigError
+        A codec or quality where there is none to choose.
+    """
+    from . import animate, encode, folder
+
+    form = named(path, OutputError)
+    chosen = _codec(path, form, clip, codec)
+    if quality is not None and not 1 <= quality <= 100:
+        raise ConfigError(f"quality {quality}: must be 1 to 100")
+    if quality is not None and (chosen.lossless if chosen else form.name != FOLDER):
+        raise ConfigError(f"{path}: {chosen.title if chosen else form.name} has no quality to choose; leave --quality out")
+    if not form.holds(clip, chosen):
+        raise OutputError(f"{path}: {chosen.title if chosen else form.name} cannot hold {clip.kind}; write to {_able(clip)}")
+    if chosen:
+        return encode.check(path, clip, form, chosen)
+    notes = folder.check(path, clip) if form.name == FOLDER else []
+    if form.name in ("GIF", "APNG", "WebP"):
+        if form.name == "GIF":
+            notes.append("GIF holds 256 colours a frame: where there are more, known pixels change a little; write to .webp to keep them")
+        if not animate.durations(clip, form.name)[1]:
+            notes.append(f"{form.name} cannot hold the times of the frames exactly; they are rounded")
+    elif clip.times is not None:
+        notes.append(f"{'a folder of frames' if form.name == FOLDER else form.name} holds no times: the frame rate is not kept")
+    return notes + encode.lost_companions(clip, form)
+
+
+def _codec(path, form, clip, name):
+    """The `Codec` of that name, None where `form` has none; OutputError where it has others."""
+    if name and name not in form.codecs:
+        choice = f"use one of {', '.join(form.codecs)}" if form.codecs else "leave --codec out"
+        raise OutputError(f"{path}: {form.name} takes no codec {name}; {choice}")
+    return form.codec(clip, name)
+
+
+def _able(clip):
+    """Words for what can hold a clip: formats, with the codec where it is not the default."""
+    able = []
+    for form in CLIP_FORMATS.values():
+        codecs = [name for name in form.codecs if form.holds(clip, CODECS[name])]
+        if form.extensions and form.holds(clip):
+            able.append(form.extensions[0] + (f" with --codec {codecs[0]}" if codecs else ""))
+    return " or ".join(able) or "a folder of frames"
+
+
+def write_clip(frames, path, clip, *, codec=None, quality=None, replace=False):
+    """Write a clip; it appears whole or not at all, and takes part in `files.together`.
+
+    Sound, subtitles, attachments, chapters and tags of the file that `clip` was read from go along packet by packet where the format has a
+    place for them, and the times of the frames as they were.
+
+    Parameters
+    ----------
+    frames : iterable of Media
+        As many as the clip has, of its shape and dtype; taken one by one.
+    path : path-like
+    clip : Clip
+    codec, quality
+        See `check_clip`.
+    replace : bool
+        Whether a file or a folder that exists is replaced.
+
+    Raises
+    ------
+    OutputError
+        As `check_clip` does, and for failures to write.
+    ValueError
+        More or fewer frames than the clip has, or of another shape or dtype.
+    """
+    from . import animate, encode, folder, pages, stack
+
+    check_clip(path, clip, codec=codec, quality=quality)
+    form = named(path, OutputError)
+    frames = _checked(frames, clip)
+    if form.codecs:
+        chosen = _codec(path, form, clip, codec)
+        write_file(path, lambda file: encode.write(frames, file, clip, form, chosen, quality or QUALITY), replace=replace)
+    elif form.name == FOLDER:
+        write_folder(path, lambda made: folder.write(frames, made, clip, quality), replace=replace)
+    elif form.name == "NPY":
+        write_file(path, lambda file: stack.write(frames, file, clip), replace=replace)
+    elif form.name == "TIFF":
+        write_file(path, lambda file: pages.write(frames, file, clip), replace=replace)
+    else:
+        write_file(path, lambda file: animate.write(frames, file, clip, form.name), replace=replace)
+
+
+def _checked(frames, clip):
+    """Iterate over `frames`; ValueError where they are not as many, or not as large, as the clip says."""
+    count = 0
+    for count, media in enumerate(frames, 1):
+        if count > clip.count or media.values.shape != clip.shape or np.dtype(media.values.dtype) != clip.dtype:
+            raise ValueError(f"frame {count - 1} has shape {media.values.shape} and type {media.values.dtype}; the clip has {clip}")
+        yield media
+    if count != clip.count:
+        raise ValueError(f"{count} frames for a clip of {clip.count}")

@@ -102,6 +102,14 @@ def grey_to_full(luma, bits, coding):
     return _levels((luma.astype(np.float32) - offset) * ((1 << bits) - 1) / spread, bits)
 
 
+def grey_from_full(levels, bits, coding):
+    """Luma in its range of grey levels from 0 to 2**bits - 1; the inverse of `grey_to_full` up to rounding."""
+    if coding.range == FULL:
+        return levels
+    offset, spread, _ = _scale(bits, coding)
+    return _levels(levels.astype(np.float32) * (spread / ((1 << bits) - 1)) + offset, bits)
+
+
 def widen(levels, bits):
     """Levels of `bits` bits as uint8 or uint16 that fill the whole range, each at its own place; `narrow` is the inverse."""
     if bits in (8, 16):

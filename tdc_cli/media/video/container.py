@@ -35,7 +35,7 @@ def read(path, form):
     form : ClipFormat
     """
     sha256 = digest(path)
-    with _opened(path, form) as (container, stream):
+    with opened(path, form) as (container, stream):
         seen = _Seen(str(path))
         for frame in _decoded(container, stream, seen):
             seen.add(frame)
@@ -143,7 +143,7 @@ class _Frames:
 
     def _from(self, key):
         """Time stamps and frames from the key frame of that number on; from the first one, where seeking does not lead there."""
-        with _opened(self.path, self.form) as (container, stream):
+        with opened(self.path, self.form) as (container, stream):
             if key:
                 container.seek(self.stamps[key], stream=stream)
             for frame in _decoded(container, stream, _Seen(self.path, stamps=list(self.stamps[:key]))):
@@ -157,7 +157,7 @@ class _Frames:
 
 
 @contextlib.contextmanager
-def _opened(path, form):
+def opened(path, form):
     """The container and its video stream, closed at the end; InputError if there is none that can be decoded."""
     import av
 
@@ -320,6 +320,10 @@ def _planes(frame, kind):
     """Components of a frame in their order, each a (h, w) ndarray: luma and chroma, or red, green and blue; alpha comes last."""
     form = frame.format
     alone = len({c.plane for c in form.components}) == len(form.components)
+    if form.name in ("ya8", "ya16le"):
+        dtype = np.dtype("u1" if kind.bits == 8 else "<u2")
+        rows = np.frombuffer(frame.planes[0], dtype).reshape(frame.height, -1)[:, : 2 * frame.width]
+        return [rows[:, 0::2], rows[:, 1::2]]
     if form.has_palette or not alone or form.is_big_endian:
         frame = frame.reformat(format=_planar(frame, kind))
         form = frame.format

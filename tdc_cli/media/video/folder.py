@@ -5,8 +5,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import InputError
-from .. import EXTENSIONS, read
+from ...errors import InputError, OutputError
+from .. import EXTENSIONS, FORMATS, encode, named, read
+from .. import check as check_media
 from .clip import Clip
 
 
@@ -72,3 +73,31 @@ class _Files:
             if media.values.shape != self.shape:
                 raise InputError(f"{media.path}: is no longer the frame it was")
             yield media
+
+
+def _new_names(clip):
+    """Names for the files of a clip: those that it was read from, else numbers from 0."""
+    if "names" in clip.details:
+        return clip.details["names"]
+    extension = ".png" if clip.mode in FORMATS["PNG"].modes and clip.dtype.name in FORMATS["PNG"].types else ".tif"
+    digits = max(4, len(str(clip.count - 1)))
+    return tuple(f"frame_{number:0{digits}}{extension}" for number in range(clip.count))
+
+
+def check(path, clip):
+    """Raise OutputError if there are files at `path` that are no frames of the clip; see `check_clip`."""
+    names = _new_names(clip)
+    if Path(path).is_dir():
+        others = sorted({f.name for f in Path(path).iterdir()} - set(names))
+        if others:
+            raise OutputError(f"{path}: holds {others[0]}, which is no frame of the clip; give an empty folder or a new name")
+    lossy = [name for name in names if not named(name).lossless]
+    return ["JPEG compresses with loss: known pixels change a little in the files; write to .npy or .tif to keep them"] if lossy else []
+
+
+def write(frames, folder, clip, quality):
+    """Write frames into a folder, one a file; see `write_clip`."""
+    for media, name in zip(frames, _new_names(clip), strict=True):
+        form = named(name)
+        check_media(form, media, name)
+        (folder / name).write_bytes(encode(media, form, quality))

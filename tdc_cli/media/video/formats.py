@@ -1,12 +1,13 @@
 """What each kind of clip can hold, and the codecs of the containers: the tables that reading, writing and the checks go by."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import InputError
 
 FOLDER = "folder"  # name of the kind that is no file
 _PICTURE = ("L", "LA", "RGB", "RGBA")
+_EVERY_MODE = (*_PICTURE, "CMYK", "array")
 _ALL_TYPES = ("uint8", "uint16", "float32", "float64")
 
 
@@ -23,6 +24,8 @@ class ClipFormat:
         FFmpeg's names where it is a container with streams.
     codecs : tuple of str
         Names in `CODECS` that it may hold; the first is the default.
+    modes, types : tuple of str
+        What can be written without a change; of a container the codecs say it.
     """
 
     name: str
@@ -30,22 +33,128 @@ class ClipFormat:
     demuxer: str | None = None
     muxer: str | None = None
     codecs: tuple = ()
+    modes: tuple = ()
+    types: tuple = ()
 
+    def codec(self, clip, name=None):
+        """The `Codec` of that name, or the first that holds `clip` if any does; None where there is none to choose."""
+        if name or not self.codecs:
+            return CODECS[name] if name else None
+        return CODECS[next((c for c in self.codecs if self.holds(clip, CODECS[c])), self.codecs[0])]
+
+    def holds(self, clip, codec=None):
+        """Whether the values of `clip` can be written without a change of mode or depth, by `codec` or any other."""
+        if self.codecs:
+            if clip.has_alpha and self.muxer in ("mp4", "mov"):
+                return False
+            return any(c.format_of(clip) for c in ([codec] if codec else [CODECS[name] for name in self.codecs]))
+        if self.name == "GIF" and clip.has_alpha and clip.format != "GIF":  # it knows opaque and transparent only
+            return False
+        return clip.mode in self.modes and clip.dtype.name in self.types
+
+
+QUALITY = 67  # of codecs with loss, of 100: CRF 17 of H.264 and H.265, 21 of VP9
+
+
+def _exact(depths, **formats):
+    """Pixel formats by mode and bits: ``{}`` in the name of each stands for the depth."""
+    return {(mode, bits): form.format(bits) for mode, form in formats.items() for bits in depths}
+
+
+@dataclass(frozen=True)
+class Codec:
+    """How the frames of a container are compressed.
+
+    Attributes
+    ----------
+    name : str
+        What the user calls it.
+    title : str
+        In messages.
+    encoders : dict
+        Mode to FFmpeg's name of the encoder; ``""``: of all other modes.
+    pixels : dict
+        Mode and bits of a channel to FFmpeg's name of the pixel format; what is not here cannot be held.
+    lossless : bool
+        Whether values come back bit for bit.
+    even : bool
+        Whether halved chroma needs even sides.
+    worst : int
+        CRF at quality 0, where the codec has a quality.
+    more : dict
+        Further options of the encoder.
+    tag : str or None
+        What MP4 and MOV call it, where FFmpeg's own choice is not played everywhere.
+    """
+
+    name: str
+    title: str
+    encoders: dict
+    pixels: dict
+    lossless: bool = False
+    even: bool = True
+    worst: int = 0
+    more: dict = field(default_factory=dict)
+    tag: str | None = None
+
+    def encoder(self, mode):
+        """FFmpeg's name of the encoder for frames of that mode."""
+        return self.encoders.get(mode, self.encoders[""])
+
+    def format_of(self, clip):
+        """FFmpeg's name of the pixel format in which the codec holds the clip, or None if there is none."""
+        bits = clip.bits or 8 * clip.dtype.itemsize
+        if clip.dtype.kind != "u" or (clip.mode, bits) not in self.pixels:
+            return None
+        name = self.pixels[clip.mode, bits]
+        odd = clip.shape[0] % 2 or clip.shape[1] % 2
+        return name.replace("420p", "444p") if odd and self.even else name
+
+    def options(self, quality):
+        """Options of the encoder at a quality of 1 to 100, a dict."""
+        return ({} if self.lossless else {"crf": str(round(self.worst * (1 - quality / 100)))}) | self.more
+
+
+_GREY_AND_COLOUR = {("L", 8): "yuv420p", ("RGB", 8): "yuv420p"}
+CODECS = {
+    c.name: c
+    for c in (
+        Codec("h264", "H.264", {"": "libx264"}, _GREY_AND_COLOUR, worst=51),
+        Codec(
+            "h265", "H.265", {"": "libx265"}, _GREY_AND_COLOUR | _exact((10, 12), L="yuv420p{}le", RGB="yuv420p{}le"), worst=51,
+            more={"x265-params": "log-level=none:pools=none:frame-threads=1"}, tag="hvc1",
+        ),
+        Codec(
+            "vp9", "VP9", {"": "libvpx-vp9"}, _GREY_AND_COLOUR | {("LA", 8): "yuva420p", ("RGBA", 8): "yuva420p"}, even=False, worst=63,
+            more={"b": "0", "deadline": "good", "cpu-used": "2", "auto-alt-ref": "0"},
+        ),
+        Codec(
+            "ffv1", "FFV1", {"": "ffv1"},
+            {("L", 8): "gray", ("LA", 8): "ya8", ("RGB", 8): "bgr0", ("RGBA", 8): "bgra"}
+            | _exact((10, 12, 14, 16), L="gray{}le", RGB="gbrp{}le", RGBA="gbrap{}le"),
+            lossless=True, more={"level": "3", "slicecrc": "1"},
+        ),
+        Codec(
+            "h264-lossless", "lossless H.264", {"L": "libx264", "": "libx264rgb"}, {("L", 8): "gray", ("RGB", 8): "rgb24"}, lossless=True,
+            more={"qp": "0"},
+        ),
+    )
+}  # fmt: skip
 
 CLIP_FORMATS = {
     f.name: f
     for f in (
         ClipFormat("MP4", (".mp4", ".m4v"), "mp4", "mp4", ("h264", "h265", "vp9", "h264-lossless")),
         ClipFormat("MKV", (".mkv",), "matroska", "matroska", ("h264", "h265", "vp9", "ffv1", "h264-lossless")),
-        ClipFormat("MOV", (".mov",), "mov", "mov", ("h264", "h265", "ffv1", "h264-lossless")),
+        ClipFormat("MOV", (".mov",), "mov", "mov", ("h264", "h265", "h264-lossless")),
         ClipFormat("AVI", (".avi",), "avi", "avi", ("h264", "ffv1", "h264-lossless")),
         ClipFormat("WebM", (".webm",), "webm", "webm", ("vp9",)),
-        ClipFormat("GIF", (".gif",)),
-        ClipFormat("APNG", (".apng", ".png")),
-        ClipFormat("WebP", (".webp",)),
-        ClipFormat("TIFF", (".tif", ".tiff")),
-        ClipFormat("NPY", (".npy",)),
-        ClipFormat(FOLDER, ()),
+        ClipFormat("GIF", (".gif",), modes=("RGB", "RGBA"), types=("uint8",)),
+        ClipFormat("APNG", (".png", ".apng"), modes=_PICTURE, types=("uint8",)),
+        ClipFormat("WebP", (".webp",), modes=("RGB", "RGBA"), types=("uint8",)),
+        ClipFormat("TIFF", (".tif", ".tiff"), modes=_EVERY_MODE, types=_ALL_TYPES),
+        ClipFormat("NPY", (".npy",), modes=_EVERY_MODE, types=_ALL_TYPES),
+        ClipFormat(FOLDER, (), modes=_EVERY_MODE, types=_ALL_TYPES),
     )
 }
 EXTENSIONS = {extension: f for f in CLIP_FORMATS.values() for extension in f.extensions}

@@ -1,5 +1,6 @@
 """TIFF files with several pages, of any depth and number of channels, by tifffile."""
 
+import math
 from dataclasses import dataclass
 
 from ...errors import InputError
@@ -7,6 +8,8 @@ from .. import FORMATS, Media, silence_codecs, tiff
 from ..files import digest
 from .animation import read_animation
 from .clip import Clip
+
+_LARGE = 3_000_000_000  # bytes; above that the positions in the file may need more than 32 bits
 
 
 def read_pages(path, form):
@@ -53,3 +56,8 @@ class _Pages:
             for number in range(start, stop):
                 media = tiff.decode_page(file, file.pages[number], self.path)
                 yield Media(media.values, media.mode, self.path, self.sha256, media.metadata, "TIFF")
+
+
+def write(frames, file, clip):
+    """Write frames into an open binary file, one a page."""
+    tiff.write_pages(frames, file, large=clip.count * math.prod(clip.shape) * clip.dtype.itemsize > _LARGE)

@@ -58,3 +58,11 @@ class _Rows:
         values = _mapped(self.path)
         for frame in values[start:stop]:
             yield Media(np.array(frame, dtype=frame.dtype.newbyteorder("="), order="C"), "array", self.path, self.sha256, format="NPY")
+
+
+def write(frames, file, clip):
+    """Write frames into an open binary file, as one array."""
+    header = {"descr": np.lib.format.dtype_to_descr(clip.dtype), "fortran_order": False, "shape": (clip.count, *clip.shape)}
+    np.lib.format.write_array_header_1_0(file, header)
+    for media in frames:
+        file.write(np.ascontiguousarray(media.values).tobytes())
