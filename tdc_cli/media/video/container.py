@@ -5,6 +5,7 @@ found before any work. That costs little beside completing it.
 """
 
 import contextlib
+import os
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -23,6 +24,7 @@ _MASTERED = (16, 18)  # transfer functions of high dynamic range: PQ, HLG
 _GREY = {"L": "L", "LA": "LA", "RGB": "L", "RGBA": "LA"}
 _UPRIGHT = (1, 0, 0, 1)
 _TURNS = {_UPRIGHT, (0, 1, -1, 0), (-1, 0, 0, -1), (0, -1, 1, 0), (-1, 0, 0, 1), (1, 0, 0, -1), (0, 1, 1, 0), (0, -1, -1, 0)}
+_ID_OF_MATROSKA = 4  # bytes of the two outermost names in a file
 _EARLY = 1  # seconds by which a file may end before the time that it tells
 
 
@@ -43,7 +45,8 @@ def read(path, form):
             raise InputError(f"{path}: its video has no frames; get the file again")
         _check_whole(container, stream, seen)
         base = stream.time_base
-        times = tuple(stamp * base for stamp in seen.stamps)
+        start = seen.stamps[0] if form.name == "AVI" else 0  # which knows no later start; FFmpeg counts the delay of the decoder
+        times = tuple((stamp - start) * base for stamp in seen.stamps)
         rate = _constant_rate(times, base, (stream.average_rate, stream.guessed_rate, stream.base_rate))
         details = {"aspect": _aspect(stream, seen.kind), "coding": seen.kind.coding, "codec": stream.codec_context.codec.canonical_name}
     kind = seen.kind if seen.colourful else replace(seen.kind, mode=_GREY[seen.kind.mode])
@@ -174,10 +177,10 @@ def opened(path, form):
         streams = [s for s in container.streams.video if not s.disposition & av.stream.Disposition.attached_pic]
         if not streams:
             raise InputError(f"{path}: has no video" + (", only sound" if container.streams.audio else ""))
+        if streams[0].codec_context is None:
+            raise InputError(f"{path}: its video has a codec that is not known; convert it with ffmpeg")
         if streams[0].codec_tag in ("encv", "drmi"):
             raise InputError(f"{path}: its video is encrypted; decrypt it first")
-        if streams[0].codec_context is None:
-            raise InputError(f"{path}: its video has a codec that is not known ({streams[0].codec_tag}); convert it with ffmpeg")
         yield container, streams[0]
 
 
@@ -228,7 +231,10 @@ def _progressive(path):
 
 def _check_whole(container, stream, seen):
     """Raise InputError for a file that lacks what its index tells; take note where it only says that it were longer."""
-    if any(entry.pos + entry.size > container.size for entry in stream.index_entries):
+    ends = [entry.pos + entry.size for entry in stream.index_entries]
+    if {"matroska", "webm"} & set(container.format.name.split(",")):
+        ends = [_end_of_matroska(seen.path)]  # its index tells no sizes
+    if max(ends, default=0) > container.size:
         raise _damaged(seen, "the rest of the file is not there")
     told = Fraction(container.duration or 0, 1_000_000) + max(0, Fraction(container.start_time or 0, 1_000_000))
     if told > seen.latest + _EARLY:
@@ -236,6 +242,22 @@ def _check_whole(container, stream, seen):
             f"{seen.path}: ends after {float(seen.latest):.1f} s and {len(seen.stamps)} frames, though it tells {float(told):.1f} s; "
             "is it whole?"
         )
+
+
+def _end_of_matroska(path):
+    """Where a file of MKV or WebM ends by what it tells of itself, 0 where it does not."""
+    with open(path, "rb") as file:
+        for _ in range(2):  # a header, and the segment that holds everything
+            file.seek(_ID_OF_MATROSKA, os.SEEK_CUR)
+            first = file.read(1)
+            if not first or not first[0]:
+                return 0
+            length = 9 - first[0].bit_length()  # the leading zeros of a number tell its length in bytes
+            size = int.from_bytes(first + file.read(length - 1), "big") & ((1 << 7 * length) - 1)
+            if size == (1 << 7 * length) - 1:  # written as a stream
+                return 0
+            end = file.seek(size, os.SEEK_CUR)
+        return end
 
 
 def _kind_of(frame, path):

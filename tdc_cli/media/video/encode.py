@@ -37,7 +37,7 @@ def check(path, clip, form, codec):
     """
     notes = []
     if not codec.lossless:
-        notes.append(f"{codec.title} compresses with loss: known pixels change a little in the file; {_lossless(clip)} keeps them")
+        notes.append(f"{codec.title} compresses with loss: known pixels change a little in the file; {_lossless(clip, form)} keeps them")
     if codec.format_of(clip).startswith("yuv444p") and not codec.lossless:
         notes.append(
             f"{clip.shape[1]}x{clip.shape[0]} is an odd size: the colours are stored in full resolution, which some players cannot show"
@@ -62,10 +62,10 @@ def lost_companions(clip, form, only=None):
     return [f"{name} cannot hold all that the input has: without {words}; write to .mkv to keep more"]
 
 
-def _lossless(clip):
+def _lossless(clip, form):
     """How to write a clip without loss, in words."""
-    names = [name for name, codec in CODECS.items() if codec.lossless and codec.format_of(clip)]
-    return f"--codec {' or '.join(names)}"
+    names = [name for name, codec in CODECS.items() if codec.lossless and form.holds(clip, codec) and name in form.codecs]
+    return f"--codec {' or '.join(names)}" if names else f"{CLIP_FORMATS['MKV'].extensions[0]} with --codec ffv1"
 
 
 def _check_times(path, clip, form, notes):
@@ -146,7 +146,7 @@ def write(frames, file, clip, form, codec, quality):
     coding = _coding(clip, pixels)
     try:
         with contextlib.ExitStack() as stack:
-            output = stack.enter_context(av.open(file, "w", format=form.muxer))
+            output = stack.enter_context(av.open(file, "w", format=form.muxer, container_options={"avoid_negative_ts": "disabled"}))
             video = _video(output, clip, form, codec, quality, pixels, coding, base)
             others = stack.enter_context(_copies(output, clip, form))
             lengths = dict(zip(stamps, np.diff(stamps).tolist()))
@@ -172,8 +172,6 @@ def _video(output, clip, form, codec, quality, pixels, coding, base):
     options = codec.options(quality)
     if codec.name == "h265" and min(clip.shape[:2]) < _SMALL:
         options["x265-params"] += ":asm=0"
-    if form.name == "AVI":
-        options["bf"] = "0"  # it has no place for the order of frames
     video = output.add_stream(codec.encoder(clip.mode), rate=clip.rate or _mean_rate(clip), options=options)
     video.height, video.width = clip.shape[:2]
     video.pix_fmt = pixels
@@ -239,12 +237,17 @@ def _companions(clip, form):
     if not CLIP_FORMATS[clip.format].demuxer:
         return []
     with opened(clip.path, CLIP_FORMATS[clip.format]) as (container, video):
-        others = [stream for stream in container.streams if stream is not video]
+        others = [stream for stream in container.streams if stream is not video and not _lists_chapters(stream)]
         names = [stream.codec_context.codec.canonical_name if stream.codec_context else "of unknown kind" for stream in others]
         if not form.muxer:
             return [(stream.type, name, False) for stream, name in zip(others, names)]
         with av.open(io.BytesIO(), "w", format=form.muxer) as trial:
             return [(stream.type, name, _copied(trial, stream) is not None) for stream, name in zip(others, names)]
+
+
+def _lists_chapters(stream):
+    """Whether a stream is the list of chapters of MP4 and MOV, which are copied as such."""
+    return stream.type == "data" and stream.name == "bin_data" and bool(stream.container.chapters())
 
 
 def _copied(output, stream):
@@ -270,6 +273,8 @@ def _copies(output, clip, form):
         for stream in container.streams:
             made = None if stream is video else _copied(output, stream)
             if made is not None and stream.type != "attachment":
+                made.metadata.update(_descriptive(stream.metadata))
+                made.disposition = stream.disposition
                 pairs[stream.index] = made
         output.metadata.update(_descriptive(container.metadata))
         output.streams.video[0].metadata.update(_descriptive(video.metadata))

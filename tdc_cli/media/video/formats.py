@@ -147,7 +147,7 @@ CLIP_FORMATS = {
         ClipFormat("MP4", (".mp4", ".m4v"), "mp4", "mp4", ("h264", "h265", "vp9", "h264-lossless")),
         ClipFormat("MKV", (".mkv",), "matroska", "matroska", ("h264", "h265", "vp9", "ffv1", "h264-lossless")),
         ClipFormat("MOV", (".mov",), "mov", "mov", ("h264", "h265", "h264-lossless")),
-        ClipFormat("AVI", (".avi",), "avi", "avi", ("h264", "ffv1", "h264-lossless")),
+        ClipFormat("AVI", (".avi",), "avi", "avi", ("ffv1",)),
         ClipFormat("WebM", (".webm",), "webm", "webm", ("vp9",)),
         ClipFormat("GIF", (".gif",), modes=("RGB", "RGBA"), types=("uint8",)),
         ClipFormat("APNG", (".png", ".apng"), modes=_PICTURE, types=("uint8",)),
