@@ -43,6 +43,8 @@ class Suite:
 
 _SUITES = (
     Suite("smoke", "does the installation work? three methods, small data, under a minute; exit code 1 if not"),
+    Suite("synthetic", "tables performance and effectivenss of the paper: RRE on synthetic tensors, 8 competitors"),
+    Suite("rank", "figure rank of the paper: the rank that is inferred of synthetic tensors"),
 )
 
 SUITES = {suite.name: suite for suite in _SUITES}

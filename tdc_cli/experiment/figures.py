@@ -85,3 +85,11 @@ def grouped_bars(axes, groups, series, errors=None):
         axes.bar(places, heights, width, label=name, yerr=spread, error_kw={"elinewidth": 0.6, "capsize": 1.5}, **bar_style(i))
     axes.set_xticks(range(len(groups)), groups)
     axes.grid(axis="x", visible=False)
+
+
+def label(axes, across, up):
+    """Label the axes at the edges of a grid only."""
+    for one in axes[-1]:
+        one.set_xlabel(across)
+    for one in axes[:, 0]:
+        one.set_ylabel(up)
