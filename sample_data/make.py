@@ -59,7 +59,7 @@ if __name__ == "__main__":
     mask("text", ~missing.simulate((256, 256), 0.15, "text", np.random.default_rng(1)))
     mask("scratches", ~missing.simulate((256, 256), 0.05, "scratches", np.random.default_rng(1)))
     mask("dots", dots((256, 256), 120, 4.5, np.random.default_rng(1)))
-    mask("text_192x108", ~missing.simulate((108, 192), 0.12, "text", np.random.default_rng(1)))
+    mask("text_192x108", ~missing.simulate((108, 192), 0.1, "text", np.random.default_rng(18)))
     mask("scratches_192x108", ~missing.simulate((108, 192), 0.05, "scratches", np.random.default_rng(1)))
     mask("dots_300x200", dots((200, 300), 110, 4.5, np.random.default_rng(1)))
     for source in sys.argv[1:]:
