@@ -130,8 +130,8 @@ class Evenly:
             return
         if self._seen % self._step == 0:
             self._kept.append(shot.small())
-            # Twice as many as are wanted at most: then every other one goes, and of those that come too.
-            if len(self._kept) > 2 * self.most:
+            # Four times as many as are wanted at most: then every other one goes, and of those that come too.
+            if len(self._kept) > 4 * self.most:
                 self._kept = self._kept[::2]
                 self._step *= 2
         self._seen += 1

@@ -31,7 +31,8 @@ def shown_by(text):
 
 def test_the_player_has_every_frame_as_it_was_written():
     frames = shown_by(page.clip(frames_report(), film()))
-    assert len(frames) == 6 and all(set(frame) == {"incomplete", "completed", "truth", "mask"} for frame in frames)
+    names = {"incomplete", "completed", "truth", "mask", "uncertainty", "error"}
+    assert len(frames) == 6 and all(set(frame) == names for frame in frames)
     for t, frame in enumerate(frames):
         missing = frame["mask"][..., 3] > 0
         assert missing.any() == (t % 2 == 0)
@@ -44,8 +45,9 @@ def test_pictures_that_are_alike_are_there_once():
     held = player(page.clip(frames_report(), film()))
     odd = held["frames"][1]["pictures"]
     assert odd["incomplete"] == odd["completed"] == odd["truth"]
-    # Three pictures and a mask for each even frame, one picture for each odd one, and one empty mask.
-    assert len(held["images"]) == 3 * 4 + 3 + 1
+    assert odd["uncertainty"] == odd["error"]
+    # Three pictures, a mask and two sizes for each even frame, one picture for each odd one, and one of nothing of each kind.
+    assert len(held["images"]) == 3 * 6 + 3 + 2
 
 
 def test_the_page_begins_with_a_frame_that_has_holes():
@@ -59,6 +61,28 @@ def test_the_page_begins_with_a_frame_that_has_holes():
     assert "2 of 5 frames with missing entries" in parsed.text and "5 frames of 44" in parsed.text
 
 
+def test_uncertainty_and_error_of_all_frames_have_one_scale():
+    made = film()
+    text = page.clip(frames_report(), made)
+    assert (made.reel.end, made.reel.beyond) == (9, False)
+    for t, frame in enumerate(shown_by(text)):
+        missing = frame["mask"][..., 3] > 0
+        assert (frame["error"][missing] == 255).all() and (frame["error"][~missing] == 0).all()
+        assert (frame["uncertainty"][missing] == round(255 * 5 / 9)).all() and (frame["uncertainty"][~missing] == 0).all(), t
+    scales = [attrs["alt"] for attrs in Parsed(text).all("img") if attrs["alt"].startswith("Colour scale")]
+    assert scales == ["Colour scale from 0 to 9 of\N{NO-BREAK SPACE}255"] * 2
+
+
+def test_a_clip_without_holes_was_cleaned():
+    values = np.full((12, 16, 3), 100, dtype=np.uint8)
+    cleaned = shots.take(0, None, values, values + 1, np.ones(values.shape, dtype=bool), (0, 255))
+    made = page.Reel(1)
+    made.add(cleaned)
+    text = Parsed(page.clip(report(metrics=None), page.Film(made, [cleaned], [0.0], (12, 16), full_range=255))).text
+    assert "1 frame without missing entries, cleaned by datc in 8.1" in text
+    assert "20 of" not in text and "A frame of the clip." in text
+
+
 @pytest.mark.parametrize(("sd", "truth"), [(True, True), (True, False), (False, True), (False, False)])
 def test_the_strip_has_what_is_known(sd, truth):
     made = film(sd=sd, truth=truth)
@@ -67,6 +91,8 @@ def test_the_strip_has_what_is_known(sd, truth):
     rows = ["Incomplete", "Completed"] + ["Truth"] * truth + ["Uncertainty"] * sd + ["Error"] * truth
     assert told == [f"{row}, frame {t}, {t / 25:.2f} s" for row in rows for t in (0, 2, 4)]
     assert ("colour scale" in parsed.text) is (sd or truth)
+    named = [name for name in pictures_of(parsed) if name in ("uncertainty", "error")]
+    assert named == ["uncertainty"] * sd + ["error"] * truth
     assert ("Measures" in parsed.text) is False
 
 
@@ -91,7 +117,8 @@ def small_room(monkeypatch):
 def run_through(count, with_holes):
     made = page.Reel(count)
     for t in range(count):
-        made.add(shot(t, missing=t in with_holes, truth=False))
+        made.add(shot(t, missing=t in with_holes, sd=False, truth=False))
+    made.finish()
     return made
 
 
@@ -103,7 +130,7 @@ def run_through(count, with_holes):
         (20, {2}, range(8)),
         (20, {10, 13}, range(7, 15)),
         (20, {19}, range(16, 20)),
-        (20, set(), range(17, 20)),
+        (20, set(), range(16, 20)),
     ],
 )
 def test_of_a_long_clip_the_frames_around_the_first_hole_are_shown(small_room, count, with_holes, numbers):
@@ -131,6 +158,7 @@ def test_noise_the_worst_case_keeps_to_a_bound(monkeypatch):
         noise = rng.integers(0, 256, (360, 640, 3), dtype=np.uint8)
         observed = rng.random(noise.shape) > 0.5
         made.add(shots.take(t, None, np.where(observed, noise, 0), noise, observed, (0, 255)))
+    made.finish()
     assert [frame.number for frame in made.frames] == [0, 1, 2, 3] and not made.lossless
     assert len(made.images) == 3 * 4
     # So the whole room is less than 50 MB.

@@ -2,10 +2,9 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from .. import display
 from . import charts, pictures
 from .reel import Reel
 from .render import number, percent, render
@@ -16,7 +15,10 @@ NOTES = {
     "completed": ("Completed", "The result as written."),
     "truth": ("Truth", "What the result is measured against."),
     "mask": ("Missing", "White where entries are missing."),
+    "uncertainty": ("Uncertainty", "Standard deviation."),
+    "error": ("Error", "Absolute difference from the truth."),
 }
+SIZES = ("uncertainty", "error")
 # What a frame's figures are called in the report, and how charts call them.
 MEASURES = (("psnr", "PSNR, dB"), ("ssim", "SSIM"), ("missing_psnr", "PSNR of missing entries, dB"))
 
@@ -75,7 +77,9 @@ def clip(report, film):
     """
     values = report.to_dict()
     written = next(iter(values["outputs"].values()), values["input"]["path"])
-    frames, reel = film.reel.frames, film.reel
+    reel = film.reel
+    reel.finish()
+    frames = reel.frames
     begin = next((i for i, frame in enumerate(frames) if frame.share), 0)
     each = {row["frame"]: row for row in (values["metrics"] or {}).get("frames") or []}
     unit = film.full_range or 1
@@ -87,7 +91,7 @@ def clip(report, film):
         count=len(film.shares),
         worked=sum(share > 0 for share in film.shares),
         facts=facts(values, units_of(film.full_range)),
-        figures=_figures(frames[begin], reel.images),
+        figures=_figures(frames[begin], reel),
         frames=frames,
         begin=begin,
         cut=len(frames) < len(film.shares),
@@ -99,7 +103,7 @@ def clip(report, film):
             ],
             "images": reel.images,
         },
-        **_strip(film.shots),
+        **_strip(film.shots, reel.end),
         over_frames=_over_frames(film, each),
         scale=pictures.scale(),
         units=units_of(film.full_range),
@@ -117,9 +121,10 @@ def clip(report, film):
     )
 
 
-def _figures(frame, images):
+def _figures(frame, reel):
     """The pictures of the frame with which the player begins."""
-    return [Figure(name, *NOTES[name], images[frame.pictures[name]]) for name in NOTES if name in frame.pictures]
+    made = [Figure(name, *NOTES[name], reel.images[frame.pictures[name]]) for name in NOTES if name in frame.pictures]
+    return [replace(figure, end=reel.end, beyond=reel.beyond) if figure.name in SIZES else figure for figure in made]
 
 
 def _told(frame, measured):
@@ -131,10 +136,8 @@ def _told(frame, measured):
     return ", ".join(parts)
 
 
-def _strip(shots):
-    """Frames, rows and the colour scale of the strip."""
-    sizes = [size for shot in shots for size in shot.sizes.values()]
-    end, beyond = display.top(*sizes) if sizes else (1.0, False)
+def _strip(shots, end):
+    """Frames and rows of the strip, whose sizes have a colour scale up to `end`."""
     shown = [
         Shown(
             f"frame {shot.number}" + ("" if shot.time is None else f", {shot.time:.2f} s"),
@@ -143,13 +146,7 @@ def _strip(shots):
         )
         for shot in shots
     ]
-    return {
-        "shots": shown,
-        "rows": list(shown[0].uris),
-        "heats": list(shots[0].sizes),
-        "end": end,
-        "beyond": beyond,
-    }
+    return {"shots": shown, "rows": list(shown[0].uris), "scaled": bool(shots[0].sizes)}
 
 
 def _over_frames(film, each):

@@ -7,13 +7,14 @@ clips makes of them, all pictures of a frame are shown together, and every brows
 import hashlib
 import io
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from PIL import Image
 
+from ..display import top
 from ..shots import MOST_PIXELS, reduction
-from .pictures import data_uri
+from .pictures import data_uri, heat
 
 # Pixels of all frames and pictures of a player: 86 frames of 640 x 360, incomplete and completed. In the page a film then takes 13 MB, and
 # noise, the worst case, 48.
@@ -38,17 +39,20 @@ class Frame:
     share : float
         Of its entries that is missing.
     pictures : dict of str to str
-        "incomplete", "completed", "truth" where known, and "mask": keys of `Reel.images`.
+        Names of `shots.Shot` and "mask" to keys of `Reel.images`.
+    sizes : dict of str to (H, W) ndarray of float32
+        What has no picture yet.
     """
 
     number: int
     time: float | None
     share: float
     pictures: dict
+    sizes: dict = field(default_factory=dict, repr=False)
 
 
 class Reel:
-    """Takes the shots of a clip one after another and keeps what the player shows.
+    """Takes the shots of a clip one after another and keeps what the player shows; `finish` makes the rest.
 
     Parameters
     ----------
@@ -57,8 +61,14 @@ class Reel:
 
     Attributes
     ----------
+    frames : list of Frame
+        Of consecutive numbers.
     images : dict of str to str
         Key to data URI; pictures that are alike are there once.
+    end : float
+        Upper end of the colour scale of uncertainty and error, once finished.
+    beyond : bool
+        Whether some values lie above it.
     size : tuple of int
         Height and width of the pictures.
     factor : int
@@ -68,57 +78,66 @@ class Reel:
 
     def __init__(self, count):
         self.count = count
+        self.frames = []
         self.images = {}
+        self.end, self.beyond = 1.0, False
         self.size = None
         self.factor = 1
         self.lossless = True
-        self._frames = []
-        self._waiting = deque(maxlen=LEAD)
+        self._waiting = deque(maxlen=LEAD + 1)
         self._most = None
 
     def add(self, shot):
         """Take notice of the next `shot` of the clip."""
         if self._most is None:
             self._open(shot)
-        if self._frames or self.count <= self._most or shot.changed:
-            for earlier in self._waiting:
-                self._append(earlier)
-            self._waiting.clear()
-            self._append(shot.small())
-        else:
-            self._waiting.append(shot.small())
+        if len(self.frames) == self._most:
+            return
+        self._waiting.append(shot.small())
+        if self.frames or self.count <= self._most or shot.changed:
+            self._append_waiting()
 
-    @property
-    def frames(self):
-        """List of Frame, of consecutive numbers; empty before the first shot."""
-        if not self._frames:
+    def finish(self):
+        """Make pictures of uncertainty and error, whose colour scale all frames share."""
+        if not self.frames:
             # Nothing has changed in the whole clip.
-            for shot in self._waiting:
+            self._append_waiting()
+        self.end, self.beyond = top(*(size for frame in self.frames for size in frame.sizes.values()))
+        for frame in self.frames:
+            while frame.sizes:
+                name, size = frame.sizes.popitem()
+                frame.pictures[name] = self._keep(heat(size, self.end, 1))
+
+    def _append_waiting(self):
+        while self._waiting:
+            shot = self._waiting.popleft()
+            if len(self.frames) < self._most:
                 self._append(shot)
-        return self._frames
 
     def _append(self, shot):
-        if len(self._frames) == self._most:
-            return
-        kept = {name: self._keep(Image.fromarray(np.ascontiguousarray(picture))) for name, picture in shot.pictures.items()}
+        kept = {name: self._keep(self._compressed(Image.fromarray(picture))) for name, picture in shot.pictures.items()}
         opacity = np.rint(255 * shot.missing).astype(np.uint8)
-        kept["mask"] = self._keep(Image.fromarray(np.stack([np.full_like(opacity, 255), opacity], axis=2)), lossless=True)
-        self._frames.append(Frame(shot.number, shot.time, shot.share, kept))
+        mask = Image.fromarray(np.stack([np.full_like(opacity, 255), opacity], axis=2))
+        kept["mask"] = self._keep(self._compressed(mask, lossless=True))
+        self.frames.append(Frame(shot.number, shot.time, shot.share, kept, dict(shot.sizes)))
 
     def _open(self, shot):
         height, width = shot.missing.shape
         self.factor = reduction(height, width)
         self.size = -(-height // self.factor), -(-width // self.factor)
-        each = self.size[0] * self.size[1] * len(shot.pictures)
+        each = self.size[0] * self.size[1] * (len(shot.pictures) + len(shot.sizes))
         self._most = max(1, ROOM // each)
         self.lossless = min(self.count, self._most) * each <= ROOM_WITHOUT_LOSS
 
-    def _keep(self, picture, lossless=False):
-        """Key of `picture` among `images`."""
+    def _compressed(self, picture, lossless=False):
+        """Data URI of a WebP."""
         buffer = io.BytesIO()
         # What is transparent keeps its colours, else what masks say would depend on how they are shown.
         picture.save(buffer, "WEBP", lossless=lossless or self.lossless, quality=QUALITY, method=2, exact=True)
-        content = buffer.getvalue()
-        key = hashlib.sha256(content).hexdigest()[:16]
-        self.images.setdefault(key, data_uri(content, "webp"))
+        return data_uri(buffer.getvalue(), "webp")
+
+    def _keep(self, uri):
+        """Key of a picture among `images`."""
+        key = hashlib.sha256(uri.encode()).hexdigest()[:16]
+        self.images.setdefault(key, uri)
         return key
