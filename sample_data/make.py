@@ -1,4 +1,4 @@
-"""Makes the files of this folder from photographs that scikit-image brings along; run again only to change them.
+"""Makes the files of this folder from what scikit-image and tensorly bring along; run again only to change them.
 
 python sample_data/make.py [BUNNY]
 
@@ -12,6 +12,7 @@ from pathlib import Path
 import av
 import numpy as np
 import skimage.data
+import tensorly.datasets
 from PIL import Image
 
 from tdc_cli import missing
@@ -52,6 +53,30 @@ def dots(size, count, radius, rng):
     return absent
 
 
+def spectra():
+    """A part of a hyperspectral cube, 40x40 pixels and every eighth band, and the numbers of the bands."""
+    cube = np.load(Path(tensorly.datasets.__file__).parent / "data" / "Indian_pines_corrected.npy")
+    bands = np.arange(0, cube.shape[2], 8)
+    np.savez_compressed(FOLDER / "indian_pines.npz", cube=cube[60:100, 40:80, bands], bands=bands)
+
+
+def responses():
+    """Responses of cells to mutants of interleukin 2, (mutant, time, dose, cell), NaN where they were not measured."""
+    np.save(FOLDER / "il2.npy", tensorly.datasets.load_IL2data().tensor.astype(np.float32))
+
+
+def traffic(rng):
+    """Invented vehicles an hour at 16 stations on 28 days, (station, day, hour): rush hours on working days, and visitors."""
+    hours = np.arange(24)
+    rush = np.exp(-0.5 * ((hours - 8) / 1.5) ** 2) + 1.1 * np.exp(-0.5 * ((hours - 17.5) / 2) ** 2)
+    daylight = np.exp(-0.5 * ((hours - 14) / 4.5) ** 2)
+    commuters, visitors = rng.uniform(200, 1500, 16), rng.uniform(100, 700, 16)
+    workday = np.where(np.arange(28) % 7 < 5, 1.0, 0.15)
+    weather = rng.gamma(60, 1 / 60, 28)
+    mean = np.einsum("s,d,h->sdh", commuters, workday * weather, rush) + np.einsum("s,d,h->sdh", visitors, weather, daylight) + 20
+    np.save(FOLDER / "traffic.npy", rng.poisson(mean).astype(np.int16))
+
+
 if __name__ == "__main__":
     photograph("astronaut", (0, 0, 512, 512), (256, 256))
     photograph("chelsea", (0, 0, 450, 300), (300, 200))
@@ -62,5 +87,8 @@ if __name__ == "__main__":
     mask("text_192x108", ~missing.simulate((108, 192), 0.1, "text", np.random.default_rng(18)))
     mask("scratches_192x108", ~missing.simulate((108, 192), 0.05, "scratches", np.random.default_rng(1)))
     mask("dots_300x200", dots((200, 300), 110, 4.5, np.random.default_rng(1)))
+    spectra()
+    responses()
+    traffic(np.random.default_rng(1))
     for source in sys.argv[1:]:
         clip(source, "bunny", range(36, 56), (192, 108))

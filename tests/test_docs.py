@@ -30,9 +30,10 @@ def skeleton(output):
     return re.sub(r"\d+(\.\d+)?", "0", output)
 
 
-def test_the_sessions_of_the_readme_are_real(tmp_path):
+@pytest.mark.parametrize("page", ["README.md", "docs/tensors.md"])
+def test_the_sessions_are_real(tmp_path, page):
     shutil.copytree(ROOT / "sample_data", tmp_path / "sample_data")
-    found = list(sessions((ROOT / "README.md").read_text(encoding="utf-8")))
+    found = list(sessions((ROOT / page).read_text(encoding="utf-8")))
     assert found
     for line, output in found:
         words = shlex.split(line)

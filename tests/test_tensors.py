@@ -1,0 +1,300 @@
+"""`tdc complete-tensor`, as a user calls it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+import tifffile
+from conftest import report_of
+
+from tdc_cli import methods
+from tdc_cli.report import SCHEMA
+from tdc_cli.tensor import cp_to_tensor
+
+SHAPES = [(9, 8), (8, 7, 6), (6, 5, 4, 4), (5, 4, 3, 3, 3), (4, 3, 3, 2, 3, 2)]
+
+
+def low_rank(shape, dtype="float64"):
+    """Tensor of rank 2 without zeros."""
+    rng = np.random.default_rng(5)
+    return (100 * cp_to_tensor(np.ones(2), [rng.uniform(0.5, 1.5, (n, 2)) for n in shape])).astype(dtype)
+
+
+@pytest.fixture
+def tensor(folder):
+    """Write `a.npy` of a shape and a type; returns its values."""
+
+    def write(shape=(8, 7, 6), dtype="float64", name="a.npy"):
+        values = low_rank(shape, dtype)
+        np.save(name, values)
+        return values
+
+    return write
+
+
+@pytest.fixture
+def run(tdc):
+    """Complete `a.npy` into `b.npy` by HaLRTC, with further options; returns click's result."""
+    return lambda *args, **more: tdc("complete-tensor", "a.npy", "-o", "b.npy", "--method", "halrtc", *args, **more)
+
+
+def refused(result, code=2):
+    """The one line of a run that was refused."""
+    assert result.exit_code == code, result.stderr
+    lines = [line for line in result.stderr.splitlines() if not line.startswith(("tdc: note", "tdc: warning"))]
+    assert len(lines) == 1
+    return lines[0]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=len)
+@pytest.mark.parametrize("method", ["tmac", "fbcp", "spc-qv", "nearest"])
+def test_orders_two_to_six(tensor, run, shape, method):
+    truth = tensor(shape)
+    report = report_of(run("--missing-ratio", 0.2, "--method", method, "--json"))
+    done = np.load("b.npy")
+    assert done.shape == shape and np.isfinite(done).all()
+    assert report["missing"]["count"] == report["missing"]["pixels"] == round(0.2 * truth.size)
+    assert np.count_nonzero(done != truth) <= report["missing"]["count"]  # known entries bit for bit
+    assert report["metrics"]["missing"]["rre"] < 1 and report["metrics"]["all"]["ssim"] is None
+    assert report["input"]["mode"] == "tensor" and report["input"]["shape"] == list(shape)
+
+
+def test_the_default_is_the_papers_model(tensor, tdc):
+    truth = tensor((7, 6, 5))
+    command = ["--missing-ratio", 0.3, "--burn-in", 60, "--samples", 20, "--residual", "none", "--uncertainty", "sd.npy", "--json"]
+    report = report_of(tdc("complete-tensor", "a.npy", "-o", "b.npy", *command))
+    assert report["method"]["name"] == "datc" and report["diagnostics"]["chains"] == 2
+    assert report["metrics"]["missing"]["rre"] < 0.01
+    sd = np.load("sd.npy")
+    assert sd.dtype == np.float64 and np.array_equal(sd > 0, np.load("b.npy") != truth)
+    first = Path("b.npy").read_bytes()
+    report_of(tdc("complete-tensor", "a.npy", "-o", "b.npy", *command, "--overwrite"))
+    assert Path("b.npy").read_bytes() == first
+
+
+def test_the_report_keeps_to_its_schema(tensor, run):
+    jsonschema = pytest.importorskip("jsonschema")
+    tensor()
+    result = run("--missing-ratio", 0.2, "--report", "r.json")
+    assert result.exit_code == 0, result.stderr
+    report = json.loads(Path("r.json").read_text())
+    jsonschema.validate(report, SCHEMA)
+    assert report["outputs"] == {"tensor": "b.npy", "report": "r.json"}
+    assert result.stdout.startswith("b.npy: 67 of 336 entries missing (19.9%), halrtc, ")
+    assert result.stderr == ""
+
+
+def test_nan_alone_says_what_is_missing(tensor, run):
+    truth = tensor()
+    holed = np.where(np.random.default_rng(0).random(truth.shape) < 0.2, np.nan, truth)
+    np.save("a.npy", holed)
+    report = report_of(run("--json"))
+    done = np.load("b.npy")
+    assert report["missing"]["source"] == "nan" and report["metrics"] is None
+    assert np.array_equal(done[np.isfinite(holed)], holed[np.isfinite(holed)]) and np.isfinite(done).all()
+
+
+def test_metrics_leave_out_what_nobody_knows(tensor, run):
+    truth = tensor()
+    holed = truth.copy()
+    holed[0, 0] = np.nan
+    np.save("a.npy", holed)
+    report = report_of(run("--missing-ratio", 0.3, "--json"))
+    done, known = np.load("b.npy"), np.isfinite(holed)
+    error = np.linalg.norm((done - truth)[known]) / np.linalg.norm(truth[known])
+    assert report["metrics"]["all"]["rre"] == pytest.approx(error)
+    assert "metrics leave out 6 entries whose truth is not known" in report["warnings"]
+
+
+@pytest.mark.parametrize("shape", [(8, 7, 6), (8, 7), (1, 7, 6)])
+@pytest.mark.parametrize("invert", [False, True])
+def test_a_mask_and_a_reference(tensor, run, shape, invert):
+    truth = tensor()
+    marked = np.random.default_rng(1).random(shape) < 0.3
+    np.save("m.npy", marked != invert)
+    np.save("truth.npy", truth)
+    np.save("a.npy", np.where(np.broadcast_to(marked.reshape(shape + (1,) * (3 - len(shape))), truth.shape), -1e6, truth))
+    result = run("--mask", "m.npy", "--reference", "truth.npy", "--json", *(["--invert-mask"] if invert else []))
+    report = report_of(result)
+    assert report["missing"]["source"] == "mask" and report["missing"]["mask"] == "m.npy"
+    assert report["missing"]["count"] == marked.sum() * (truth.size // marked.size)
+    assert report["metrics"]["all"]["rre"] < 0.3  # what lay under the mask is not believed
+
+
+def test_whole_fibers_are_hidden_whatever_the_method(tensor, run):
+    truth = tensor((6, 5, 4, 4))
+    hidden = []
+    for method in ("halrtc", "nearest"):
+        command = ["--missing-ratio", 0.3, "--missing-pattern", "fibers:0,1,3", "--save-incomplete", "i.npy", "--overwrite"]
+        assert run(*command, "--method", method).exit_code == 0
+        hidden.append(np.isnan(np.load("i.npy")))
+    assert np.array_equal(*hidden)
+    assert np.array_equal(hidden[0].any(axis=2), hidden[0].all(axis=2))
+    assert hidden[0].any(axis=2).sum() == round(0.3 * 6 * 5 * 4)
+    assert np.array_equal(np.load("i_mask.npy"), hidden[0].astype(np.uint8))
+    assert np.array_equal(np.load("i.npy")[~hidden[0]], truth[~hidden[0]])
+    # The mask as understood says the same when it is given back.
+    assert run("--mask", "i_mask.npy", "--method", "nearest", "--overwrite").exit_code == 0
+
+
+def test_slices_without_anything_are_told(tensor, run):
+    tensor()
+    np.save("m.npy", np.arange(8)[:, None, None] < 3)
+    result = run("--mask", "m.npy")
+    assert (
+        "tdc: warning: nothing is known in 3 of 8 slices of mode 0: low rank does not tell how these differ from the others"
+        in result.stderr
+    )
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "int16", "int64", "uint32", "float16", "float32"])
+def test_the_type_stays(tensor, run, dtype):
+    truth = tensor(dtype=dtype)
+    report = report_of(run("--missing-ratio", 0.2, "--json"))
+    done = np.load("b.npy")
+    assert done.dtype == dtype and np.count_nonzero(done != truth) <= report["missing"]["count"]
+    assert report["metrics"]["missing"]["rre"] < 0.5
+
+
+def test_estimates_of_integers_stay_within_their_type(tensor, run):
+    values = np.full((6, 6, 6), 127, dtype=np.int8)
+    np.save("a.npy", values)
+    assert run("--missing-ratio", 0.2, "--add-noise", 40).exit_code == 0
+    assert np.load("b.npy").dtype == np.int8
+
+
+def test_matlab_in_and_out(tensor, tdc):
+    truth = tensor()
+    holed = truth.copy()
+    holed[::2, 0, 0] = np.nan
+    scipy.io.savemat("a.mat", {"flow": holed, "lost": np.isnan(holed), "station": np.arange(8.0)})
+    result = tdc("complete-tensor", "a.mat:flow", "-o", "b.mat", "--mask", "a.mat:lost", "--method", "tmac", "--uncertainty", "s.mat")
+    assert "method tmac gives no uncertainty" in refused(result)
+    assert tdc("complete-tensor", "a.mat:flow", "-o", "b.mat", "--mask", "a.mat:lost", "--method", "tmac").exit_code == 0
+    held = scipy.io.loadmat("b.mat")
+    assert held["flow"].shape == truth.shape and np.isfinite(held["flow"]).all()
+    assert np.array_equal(held["station"][0], np.arange(8.0))
+    result = tdc("complete-tensor", "a.mat:flow", "-o", "b.npz", "--method", "tmac")
+    assert "tdc: warning: b.npz: without lost, station, which a.mat holds as well" in result.stderr
+    assert np.load("b.npz").files == ["flow"]
+
+
+def test_a_stack_of_pages_comes_back_as_one(tensor, tdc):
+    stack = low_rank((5, 8, 9), "float32")
+    tifffile.imwrite("a.tif", stack, photometric="minisblack")
+    result = tdc("complete-tensor", "a.tif", "-o", "b.tif", "--missing-ratio", 0.2, "--method", "tmac")
+    assert result.exit_code == 0, result.stderr
+    assert tifffile.imread("b.tif").shape == (5, 8, 9)
+
+
+def test_standard_input_and_output(tensor, tdc):
+    tensor()
+    command = ["-o", "-", "--missing-ratio", 0.2, "--method", "tmac"]
+    result = tdc("complete-tensor", "-", *command, input=Path("a.npy").read_bytes())
+    assert result.exit_code == 0 and result.stdout_bytes.startswith(b"\x93NUMPY")
+    assert "standard output: 67 of 336 entries missing" in result.stderr
+    assert tdc("complete-tensor", "a.npy", *command[:1], "b.npy", *command[2:]).exit_code == 0
+    assert Path("b.npy").read_bytes() == result.stdout_bytes
+
+
+def test_noise_is_added_and_estimated(tensor, run):
+    truth = tensor()
+    short = ["--burn-in", 20, "--samples", 10, "--chains", 1, "--residual", "mixture"]
+    report = report_of(run("--add-noise", 1, "--noise-std", 1, "--missing-ratio", 0.1, "--method", "datc", *short, "--json"))
+    assert report["noise_std"] == pytest.approx(1, rel=0.01) and 0 < report["metrics"]["all"]["rre"] < 0.05
+    assert np.count_nonzero(np.load("b.npy") == truth) == 0
+
+
+def test_ordered_modes_reach_the_method(tensor, run):
+    tensor((8, 7, 6))
+    report = report_of(run("--missing-ratio", 0.2, "--method", "spc-qv", "--ordered-modes", "0,2", "--json"))
+    assert report["method"]["parameters"]["ordered_modes"] == [0, 2]
+    assert run("--missing-ratio", 0.2, "--method", "datc-sc", "--ordered-modes", "1", "--dry-run", "--overwrite").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--method", "tmac", "--ordered-modes", "0"], "tdc: method tmac has no ordered modes; leave out --ordered-modes or use one of: "),
+        (["--method", "datc", "--ordered-modes", "0"], "tdc: method datc looks at --ordered-modes only with --spatial; add it, or leave"),
+        (["--method", "datc", "--spatial"], "tdc: --spatial needs --ordered-modes, such as 0,1: the modes along which neighbours"),
+        (["--method", "stdc", "--ordered-modes", "0,3"], "tdc: --ordered-modes names mode 3; a tensor of order 3 has modes 0 to 2"),
+        (["--method", "stdc", "--ordered-modes", "0,0"], "tdc: --ordered-modes 0,0 names a mode twice, or one below 0"),
+        (["--method", "stdc", "--ordered-modes", "x"], "tdc: Invalid value for '--ordered-modes': 'x' is not of the form 0,1"),
+        (["--missing-pattern", "fibers:0,7"], "tdc: missing pattern 'fibers:0,7' names axis 7; a tensor of order 3 has axes 0 to 2"),
+        (["--missing-pattern", "rows"], "tdc: no missing pattern 'rows' of tensors; there are: entries, and fibers:AXES such as"),
+        (["--mask", "a.npy"], "tdc: --mask and --missing-ratio exclude each other"),
+        (["--invert-mask"], "tdc: --invert-mask needs a --mask"),
+        (["--uncertainty", "s.png", "--method", "datc"], "tdc: s.png: extension '.png' is not known; use one of .mat, .npy, .npz"),
+        (["--json", "-o", "-"], "tdc: --json and -o - both want standard output"),
+        (["-o", "b.csv"], "tdc: b.csv: extension '.csv' is not known"),
+        (["-o", "a.npy", "--overwrite"], "tdc: a.npy: is the input itself; name another file"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_mistakes_are_found_before_any_work(tensor, run, options, line):
+    tensor()
+    assert refused(run("--missing-ratio", 0.2, *options)).startswith(line)
+
+
+def test_further_mistakes(tensor, tdc, run):
+    tensor()
+    assert "a.npy: nothing says what is missing; give --mask FILE (any number but 0 = missing)" in refused(run())
+    assert "--missing-pattern needs a --missing-ratio" in refused(run("--missing-pattern", "entries"))
+    np.save("a.npy", np.zeros((2,) * 7))
+    assert "array of order 7, shape (2, 2, 2, 2, 2, 2, 2); tensors of order 2 to 6 are taken" in refused(run("--missing-ratio", 0.2))
+    tensor((4, 4))
+    assert refused(run("--missing-ratio", 0.2, "--method", "tsvd")) == "tdc: method tsvd takes tensors of order 3, not 2"
+    np.savez("a.npz", x=low_rank((4, 4)), y=low_rank((3, 3)))
+    assert refused(tdc("complete-tensor", "a.npz:x", "-o", "a.npz", "--missing-ratio", 0.2, "--overwrite")) == (
+        "tdc: a.npz: is the input itself; name another file"
+    )
+    np.save("t.npy", low_rank((3, 3)))
+    assert "reference t.npy is 3x3 float64 but tensor a.npy is 4x4 float64" in refused(
+        run("--missing-ratio", 0.2, "--reference", "t.npy")
+    )
+
+
+def test_a_failure_leaves_nothing(tensor, run, monkeypatch):
+    tensor()
+    module = methods.get("halrtc").load()
+    complete = module.complete
+    broken = lambda values, *args, **more: methods.Completion(mean=np.full_like(complete(values, *args, **more).mean, np.nan))  # noqa: E731
+    monkeypatch.setattr(module, "complete", broken)
+    assert "method halrtc gave 336 values that are not finite" in refused(
+        run("--missing-ratio", 0.2, "--report", "r.json", "--save-incomplete", "i.npy"), code=1
+    )
+    assert not any(Path(name).exists() for name in ("b.npy", "r.json", "i.npy", "i_mask.npy"))
+
+
+def test_existing_outputs_stay(tensor, run):
+    tensor()
+    assert run("--missing-ratio", 0.2).exit_code == 0
+    assert refused(run("--missing-ratio", 0.2)) == "tdc: b.npy: exists already; give --overwrite to replace it"
+
+
+def test_a_dry_run_says_what_would_be_done(tensor, run):
+    tensor()
+    result = run("--missing-ratio", 0.25, "--method", "datc", "--dry-run")
+    assert result.stdout.startswith("a.npy: 84 of 336 entries missing (25.0%) simulated, to be completed by datc\n  tensor: b.npy\n")
+    assert refused(run("--missing-ratio", 0.25, "--dry-run", "-o", "no/b.npy")).startswith("tdc: no/b.npy: folder no does not exist")
+
+
+def test_environment_and_file_give_defaults(tensor, run, folder):
+    tensor()
+    env = {"TDC_COMPLETE_TENSOR_MISSING_RATIO": "0.25", "TDC_COMPLETE_TENSOR_JSON": "1", "TDC_COMPLETE_TENSOR_PARAM": "iterations=7"}
+    report = report_of(run(env=env))
+    assert report["missing"]["count"] == 84 and report["method"]["parameters"]["iterations"] == 7
+    (folder / "c.toml").write_text('[complete-tensor]\nmissing-ratio = 0.5\nmissing-pattern = "fibers:0"\n')
+    assert report_of(run("--config", "c.toml", "--json", "--overwrite"))["missing"]["count"] == 168
+
+
+def test_a_run_beyond_the_memory_is_told(tensor, run, monkeypatch):
+    from tdc_cli.batch import estimate
+
+    tensor()
+    monkeypatch.setattr(estimate.os, "sysconf", lambda name: 1000)
+    result = run("--missing-ratio", 0.2, "--method", "datc", "--dry-run")
+    assert "tdc: warning: a.npy: may take 0.2 GB of memory, and the machine has 0.0 GB; try a part of it" in result.stderr
