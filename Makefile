@@ -29,9 +29,10 @@ check: $(VENV)/installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 
-# Measures the table of docs/formats.md anew.
+# Measures the tables of docs/formats.md anew.
 formats: $(VENV)/installed
 	$(VENV)/bin/python tests/test_round_trip.py
+	$(VENV)/bin/python tests/test_clip_table.py
 
 clean:
 	rm -rf $(VENV) $(DEMO) build *.egg-info

@@ -53,6 +53,17 @@ def opened(source, path):
         raise metadata.damaged(path, error) from error
 
 
+def check_chain(file, path):
+    """Raise InputError where the last page of an open TIFF file tells of a further one that is not there."""
+    form, last = file.tiff, file.pages[-1]
+    file.filehandle.seek(last.offset)
+    (tags,) = struct.unpack(form.tagnoformat, file.filehandle.read(form.tagnosize))
+    file.filehandle.seek(last.offset + form.tagnosize + tags * form.tagsize)
+    (following,) = struct.unpack(form.offsetformat, file.filehandle.read(form.offsetsize))
+    if following:
+        raise InputError(f"{path}: damaged or cut short after page {len(file.pages) - 1}; get the file again")
+
+
 def decode(content, path):
     """Media of the bytes of a TIFF file with one page, upright."""
     with opened(io.BytesIO(content), path) as file:

@@ -41,9 +41,9 @@ def read(path, form):
         seen = _Seen(str(path))
         for frame in _decoded(container, stream, seen):
             seen.add(frame)
+        _check_whole(container, stream, seen)
         if seen.kind is None:
             raise InputError(f"{path}: its video has no frames; get the file again")
-        _check_whole(container, stream, seen)
         base = stream.time_base
         start = seen.stamps[0] if form.name == "AVI" else 0  # which knows no later start; FFmpeg counts the delay of the decoder
         times = tuple((stamp - start) * base for stamp in seen.stamps)

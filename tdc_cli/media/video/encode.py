@@ -144,9 +144,10 @@ def write(frames, file, clip, form, codec, quality):
     stamps = [round(time / base) for time in (*times, end)]
     pixels = codec.format_of(clip)
     coding = _coding(clip, pixels)
+    sink = _Sink(file)
     try:
         with contextlib.ExitStack() as stack:
-            output = stack.enter_context(av.open(file, "w", format=form.muxer, container_options={"avoid_negative_ts": "disabled"}))
+            output = stack.enter_context(av.open(sink, "w", format=form.muxer, container_options={"avoid_negative_ts": "disabled"}))
             video = _video(output, clip, form, codec, quality, pixels, coding, base)
             others = stack.enter_context(_copies(output, clip, form))
             lengths = dict(zip(stamps, np.diff(stamps).tolist()))
@@ -158,6 +159,8 @@ def write(frames, file, clip, form, codec, quality):
             _mux(output, video.encode(), lengths)
             others.send_until(None)
     except av.error.FFmpegError as error:
+        if sink.error:
+            raise sink.error from error
         raise OutputError(f"{clip.path}: cannot be encoded as {codec.title} in {form.name} ({error.strerror})") from error
 
 
@@ -238,11 +241,18 @@ def _companions(clip, form):
         return []
     with opened(clip.path, CLIP_FORMATS[clip.format]) as (container, video):
         others = [stream for stream in container.streams if stream is not video and not _lists_chapters(stream)]
-        names = [stream.codec_context.codec.canonical_name if stream.codec_context else "of unknown kind" for stream in others]
+        names = [_name_of(stream) for stream in others]
         if not form.muxer:
             return [(stream.type, name, False) for stream, name in zip(others, names)]
         with av.open(io.BytesIO(), "w", format=form.muxer) as trial:
             return [(stream.type, name, _copied(trial, stream) is not None) for stream, name in zip(others, names)]
+
+
+def _name_of(stream):
+    """What a stream holds, in words."""
+    if stream.type == "attachment":
+        return stream.mimetype or "of unknown kind"
+    return stream.codec_context.codec.canonical_name if stream.codec_context else stream.name or "of unknown kind"
 
 
 def _lists_chapters(stream):
@@ -285,6 +295,23 @@ def _copies(output, clip, form):
 
 def _descriptive(tags):
     return {key: value for key, value in tags.items() if key.lower().split("-")[0] not in _TECHNICAL and not key.startswith("_")}
+
+
+class _Sink:
+    """An open binary file that remembers why it could not be written, of which FFmpeg forgets the words."""
+
+    def __init__(self, file):
+        self.seek, self.tell, self.seekable, self.writable = file.seek, file.tell, file.seekable, file.writable
+        self._write = file.write
+        self.error = None
+
+    def write(self, content):
+        """Write, and note the first failure."""
+        try:
+            return self._write(content)
+        except OSError as error:
+            self.error = self.error or error
+            raise
 
 
 class _Copies:

@@ -21,6 +21,8 @@ def read_pages(path, form):
     form : ClipFormat
     """
     silence_codecs()
+    with tiff.opened(path, path) as file:
+        tiff.check_chain(file, path)
     if not tiff.suits(path):
         return read_animation(path, form)
     first = None
