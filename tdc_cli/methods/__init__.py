@@ -56,6 +56,8 @@ class Completion:
         entries, in the units of the input.
     low_rank : ndarray or None
         Estimate of the low-rank part alone, with the constant offset of the data left out.
+    weights : list of float or None
+        Absolute CP weights, largest first, of one draw: root mean square of every component, in the units of the input.
     warnings : tuple of str
     """
 
@@ -72,6 +74,7 @@ class Completion:
     held_out: dict | None = None
     traces: dict = field(default_factory=dict)
     low_rank: np.ndarray | None = None
+    weights: list | None = None
     warnings: tuple = ()
 
 

@@ -18,7 +18,7 @@ from ..model.posterior import Scale
 from ..model.problem import Problem
 from ..model.rank import paper_count
 from ..model.sampler import SWEEPS
-from ..model.state import Priors
+from ..model.state import Priors, unit_weights
 from ..tensor import Observed
 from . import Completion, check_noise_std, silent
 
@@ -128,7 +128,7 @@ class Config:
                 raise ConfigError(f"{name} is {getattr(self, name):g}; it must be above 0 and finite")
 
 
-def complete(values, observed, config=Config(), *, rng, monitor=silent):
+def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=None):
     """Posterior mean and standard deviation of every entry.
 
     Parameters
@@ -141,6 +141,9 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     rng : numpy.random.Generator
     monitor : callable
         Called as ``monitor(done, total, label)``.
+    watch : callable or None
+        Called as ``watch(chain, estimate, kept)`` after every sweep of the chains, not of the pilots: what that sweep's state expects of
+        every entry, (n_1, ..., n_K), and whether it counts or belongs to the burn-in.
 
     Returns
     -------
@@ -165,7 +168,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
             config, pilots = choose_residual(data, config, rng, monitor)
             scale = Scale.of(data.values)
             plan = fit.Schedule(config.burn_in, config.samples, config.chains, config.sampler)
-            result = sample(data, scale, config, rng, plan, monitor, "sweep")
+            told = watch and (lambda chain, value, kept: watch(chain, scale.centre + scale.spread * value, kept))
+            result = sample(data, scale, config, rng, plan, monitor, "sweep", told)
         except np.linalg.LinAlgError as error:
             raise NumericalError(f"the sampler broke down ({error}); check the hyperparameters and the noise level") from error
         return summary(result, scale, config, pilots)
@@ -188,7 +192,7 @@ def work(data, config):
     return float(len(data.shape) * data.size) * max(start_rank(config), 1) ** 2
 
 
-def sample(data, scale, config, rng, plan, monitor, label):
+def sample(data, scale, config, rng, plan, monitor, label, watch=None):
     """Standardise, build the problem and run the chains."""
     standard = replace(data, values=(data.values - scale.centre) / scale.spread)
     none = config.residual == "none"
@@ -203,7 +207,8 @@ def sample(data, scale, config, rng, plan, monitor, label):
     everywhere = np.zeros(np.prod(data.shape), dtype=bool)
     everywhere[data.flat] = True
     probes = diagnostics.probes(everywhere, rng)
-    return fit.run(problem, plan, start_rank(config), config.components, noise_precision, probes, rng, monitor=monitor, label=label)
+    return fit.run(problem, plan, start_rank(config), config.components, noise_precision, probes, rng, monitor=monitor, label=label,
+                   watch=watch)
 
 
 def noise(config, scale):
@@ -297,6 +302,7 @@ def summary(result, scale, config, pilots):
         parameters=parameters,
         traces={key: in_data_units(key, trace, scale).tolist() for key, trace in result.traces.items()},
         low_rank=spread * moments.low_rank,
+        weights=np.sort(spread * unit_weights(result.states[0]))[::-1].tolist(),
         warnings=tuple(warnings),
     )
 

@@ -1,6 +1,7 @@
 """From observed entries to posterior moments: start, burn-in with its removals, draws, several chains."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -95,19 +96,19 @@ def revise(problem, state, limit, rng):
     return state if problem.constant_residual else reduce_components(problem, state, rng)
 
 
-def burn_in(problem, state, length, sweep, rng, *, step=lambda: None):
-    """State after the burn-in, with the rank and the number of mixture components settled."""
+def burn_in(problem, state, length, sweep, rng, *, step=lambda state: None):
+    """State after the burn-in, with the rank and the number of mixture components settled; ``step(state)`` is called after every sweep."""
     limit = state.rank
     revisions = {max(1, round(share * length)) for share in REVISIONS}
     for done in range(1, length + 1):
         state = sweep(problem, state, rng)
         if done in revisions:
             state = revise(problem, state, limit, rng)
-        step()
+        step(state)
     return state
 
 
-def run(problem, schedule, rank, components, noise_precision, probes, rng, *, monitor, label):
+def run(problem, schedule, rank, components, noise_precision, probes, rng, *, monitor, label, watch=None):
     """Run all chains and accumulate their draws.
 
     Parameters
@@ -124,6 +125,9 @@ def run(problem, schedule, rank, components, noise_precision, probes, rng, *, mo
     monitor : callable
         ``monitor(done, total, label)``.
     label : str
+    watch : callable or None
+        Called as ``watch(chain, value, kept)`` after every sweep, with what that state expects of every entry, and whether the draw
+        counts, which those of the burn-in do not. It costs a reconstruction a sweep.
 
     Returns
     -------
@@ -133,14 +137,17 @@ def run(problem, schedule, rank, components, noise_precision, probes, rng, *, mo
     done = 0
     total = schedule.chains * (schedule.burn_in + schedule.samples)
 
-    def step():
+    def step(chain, state, kept=False):
         nonlocal done
         done += 1
         monitor(done, total, label)
+        if watch is not None:
+            watch(chain, Moments(problem).add(state), kept)
 
     generators = rng.spawn(schedule.chains)
-    states = [burn_in(problem, start(problem, rank, components, noise_precision, own), schedule.burn_in, sweep, own, step=step)
-              for own in generators]
+    states = [burn_in(problem, start(problem, rank, components, noise_precision, own), schedule.burn_in, sweep, own,
+                      step=partial(step, chain))
+              for chain, own in enumerate(generators)]
     # on a large tensor every chain ends in a mode of its own, and averaging over them is what several chains are for
     states, restarted = leave_poor_modes(problem, states) if searchable(problem, rank) else (states, 0)
     moments = Moments(problem)
@@ -155,7 +162,7 @@ def run(problem, schedule, rank, components, noise_precision, probes, rng, *, mo
                    -0.5 * expected_law(problem, state)[0], *value.reshape(-1)[probes]]
             for trace, number in zip(traces.values(), row):
                 trace[chain, draw] = number
-            step()
+            step(chain, state, kept=True)
     return Fit(moments, traces, states, restarted)
 
 

@@ -44,7 +44,7 @@ def warm_up(method, config, order, monitor=methods.silent):
     return () if CACHE else (NOT_KEPT,)
 
 
-def complete(method, config, values, observed, *, rng, path, monitor=methods.silent):
+def complete(method, config, values, observed, *, rng, path, monitor=methods.silent, **further):
     """Completion, seconds spent compiling, seconds spent completing.
 
     Parameters
@@ -57,6 +57,8 @@ def complete(method, config, values, observed, *, rng, path, monitor=methods.sil
     path : str
         For messages.
     monitor : callable
+    **further
+        Keywords that this method takes beyond those of all methods.
 
     Raises
     ------
@@ -70,7 +72,7 @@ def complete(method, config, values, observed, *, rng, path, monitor=methods.sil
     notes = warm_up(method, config, values.ndim, monitor)
     warm = time.perf_counter()
     # NaN under the mask: a method that reads what it must not see is found out at once.
-    completion = method.load().complete(np.where(observed, values, np.nan), observed, config, rng=rng, monitor=monitor)
+    completion = method.load().complete(np.where(observed, values, np.nan), observed, config, rng=rng, monitor=monitor, **further)
     done = time.perf_counter()
     bad = np.count_nonzero(~np.isfinite(completion.mean))
     if bad:
