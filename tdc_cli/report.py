@@ -19,12 +19,12 @@ _TEXT = {"type": ["string", "null"]}
 _NUMBERS = {"type": "array", "items": _NUMBER}
 
 
-def _object(properties, nullable=False, more=False, description=None):
-    """JSON Schema of an object that has all `properties`; others only if `more`."""
+def _object(properties, nullable=False, more=False, description=None, optional=()):
+    """JSON Schema of an object that has all `properties` but the `optional` ones; others only if `more`."""
     made = {
         "type": ["object", "null"] if nullable else "object",
         "properties": properties,
-        "required": list(properties),
+        "required": [name for name in properties if name not in optional],
         "additionalProperties": more,
     }
     return made | ({"description": description} if description else {})
@@ -34,6 +34,7 @@ def _map(items, nullable=False):
     return {"type": ["object", "null"] if nullable else "object", "additionalProperties": items}
 
 
+_MIXTURE = {"weights": _NUMBERS, "means": _NUMBERS, "precisions": _NUMBERS}
 _MEASURES = {"rre": _NUMBER, "psnr": _NUMBER, "ssim": _NUMBER}
 
 SCHEMA = {
@@ -77,7 +78,7 @@ SCHEMA = {
                 description="null where the method has no rank",
             ),
             "mixture": _object(
-                {"weights": _NUMBERS, "means": _NUMBERS, "precisions": _NUMBERS},
+                _MIXTURE,
                 nullable=True,
                 description="of the residual; in fractions of the full range for integer pictures",
             ),
@@ -115,8 +116,10 @@ SCHEMA = {
                         _MEASURES, description="over missing entries; ssim is always null: it needs whole windows"
                     ),
                     "incomplete": _object(_MEASURES, description="of the input with holes as 0"),
-                    "low_rank": {"type": ["object", "null"]},
-                    "oracle_floor": _NUMBER,
+                    "low_rank": _object(
+                        {"rre": _NUMBER}, nullable=True, more=True, description="of the low-rank part alone; synthetic problems"
+                    ),
+                    "oracle_floor": {**_NUMBER, "description": "rre over all entries of an oracle that knows all but the missing residual"},
                     "frames": {"type": ["array", "null"]},
                 },
                 nullable=True,
@@ -129,7 +132,21 @@ SCHEMA = {
             "environment": _object({"python": {"type": "string"}, "threads": {"type": "integer", "minimum": 1}}, more=True),
             "outputs": _map({"type": "string"}),
             "warnings": {"type": "array", "items": {"type": "string"}},
-        }
+            "synthetic": _object(
+                {
+                    "kind": {"type": "string"},
+                    "rank": _COUNT,
+                    "noise_std": _NUMBER,
+                    "mixture": {**_object(_MIXTURE), "description": "as drawn from; the precision of a part that is constant is null"},
+                    "weights": _object(
+                        {"true": _NUMBERS, "found": {"type": ["array", "null"], "items": _NUMBER}},
+                        description="absolute CP weights for factor columns of unit root mean square, largest first",
+                    ),
+                },
+                description="the truth of a synthetic problem",
+            ),
+        },
+        optional=("synthetic",),
     ),
 }
 
@@ -154,13 +171,15 @@ class Report:
     metrics: dict | None = None
     outputs: dict = field(default_factory=dict)
     warnings: list = field(default_factory=list)
+    synthetic: dict | None = None
 
     def to_dict(self):
         """Plain dict in the order of `SCHEMA`, every number finite; what was not is None and named in `warnings`."""
         reasons = []
         values = {"schema": VERSION}
         for key in list(SCHEMA["properties"])[1:]:
-            values[key] = _plain(getattr(self, key), key, reasons)
+            if getattr(self, key) is not None or key in SCHEMA["required"]:
+                values[key] = _plain(getattr(self, key), key, reasons)
         values["warnings"] += reasons
         return values
 
@@ -184,7 +203,7 @@ class Report:
         if not isinstance(values, dict) or values.get("schema") != VERSION:
             raise InputError(f"not a report of version {VERSION}")
         known = {f.name for f in fields(cls)}
-        odd = set(values) - known - {"schema"} | known - set(values)
+        odd = set(values) - known - {"schema"} | set(SCHEMA["required"]) - set(values)
         if odd:
             raise InputError(f"report with fields missing or unknown: {', '.join(sorted(odd))}")
         return cls(**{key: value for key, value in values.items() if key != "schema"})

@@ -3,13 +3,18 @@
 Shares are counted, not drawn: of 27000 entries exactly 2700 belong to a part of 10 %, and exactly the stated share is missing.
 """
 
+import zipfile
+import zlib
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
 from .errors import ConfigError, InputError
 from .tensor import cp_to_tensor
 
+# Numbers that keep a slip of the keyboard from asking for more than any machine has.
+MOST_ENTRIES, MOST_RANK = 200_000_000, 10_000
 LARGEST_WEIGHT = 2.0  # CP weights are uniform in [-2, 2]
 # One stream of random numbers each: the same seed gives the same low-rank part, noise and holes whatever the residual, and the
 # entries missing at a smaller ratio are missing at a larger one too.
@@ -42,6 +47,15 @@ class Part:
     def variance(self):
         """Population variance."""
         return {"constant": 0.0, "uniform": (self.second - self.first) ** 2 / 12.0, "normal": self.second}[self.law]
+
+    def density(self, values, blur):
+        """Density at `values` once Gaussian noise of standard deviation `blur` is added; only a constant needs some."""
+        if self.law == "uniform":
+            if blur == 0:
+                return np.where((values >= self.first) & (values <= self.second), 1.0 / (self.second - self.first), 0.0)
+            return (ndtr((values - self.first) / blur) - ndtr((values - self.second) / blur)) / (self.second - self.first)
+        sd = np.hypot(np.sqrt(self.variance), blur)
+        return np.exp(-0.5 * ((values - self.mean) / sd) ** 2) / (np.sqrt(2.0 * np.pi) * sd)
 
     def draw(self, count, rng):
         """Independent values, (count,)."""
@@ -170,8 +184,10 @@ def _check(shape, rank, kind, missing_ratio, noise_std, seed):
     """Refuse parameters that make no problem."""
     if len(shape) < 2 or min(shape) < 1:
         raise ConfigError(f"shape {shape} must have at least two modes, each of size 1 or more")
-    if rank < 1:
-        raise ConfigError(f"rank is {rank}; it must be at least 1")
+    if np.prod(shape, dtype=float) > MOST_ENTRIES:
+        raise ConfigError(f"shape {shape} has more than {MOST_ENTRIES} entries; give a smaller one")
+    if not 1 <= rank <= MOST_RANK:
+        raise ConfigError(f"rank is {rank}; it must be at least 1 and at most {MOST_RANK}")
     if kind not in KINDS:
         raise ConfigError(f"no kind of residual '{kind}'; there are: {', '.join(KINDS)}")
     if not 0 <= missing_ratio < 1:
@@ -198,12 +214,14 @@ def save(problem, file):
     np.savez_compressed(file, **{name: getattr(problem, name) for name in names}, **factors)
 
 
-def load(file):
+def load(file, name=None):
     """Read what `save` wrote.
 
     Parameters
     ----------
     file : path or binary file object
+    name : str, optional
+        What messages call it.
 
     Returns
     -------
@@ -214,14 +232,30 @@ def load(file):
     InputError
         The file holds no synthetic problem.
     """
+    name = name or str(file)
     try:
         with np.load(file, allow_pickle=False) as held:
             shape = held["low_rank"].shape
             factors = tuple(held[f"factor_{k}"] for k in range(len(shape)))
-            return SyntheticProblem(shape, int(held["rank"]), str(held["kind"]), float(held["missing_ratio"]),
-                                    float(held["noise_std"]), int(held["seed"]), held["weights"], factors, held["low_rank"],
-                                    held["residual"], held["noisy"], held["observed"])
+            problem = SyntheticProblem(shape, int(held["rank"]), str(held["kind"]), float(held["missing_ratio"]),
+                                       float(held["noise_std"]), int(held["seed"]), held["weights"], factors, held["low_rank"],
+                                       held["residual"], held["noisy"], held["observed"])
+        _check_whole(problem)
     except FileNotFoundError:
-        raise InputError(f"{file}: no such file") from None
-    except (KeyError, ValueError, EOFError, OSError, AttributeError, TypeError) as error:
-        raise InputError(f"{file}: not a synthetic problem as saved by this program ({error})") from None
+        raise InputError(f"{name}: no such file") from None
+    except (KeyError, ValueError, EOFError, OSError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error, ConfigError) as error:
+        raise InputError(f"{name}: not a synthetic problem as saved by this program ({error})") from error
+    return problem
+
+
+def _check_whole(problem):
+    """Refuse a problem whose parts do not fit each other."""
+    _check(problem.shape, problem.rank, problem.kind, problem.missing_ratio, problem.noise_std, problem.seed)
+    for name in ("low_rank", "residual", "noisy", "observed"):
+        array = getattr(problem, name)
+        if array.shape != problem.shape or array.dtype.kind != ("b" if name == "observed" else "f") or not np.isfinite(array).all():
+            raise ConfigError(f"{name} is no array of the shape {problem.shape} with the right numbers")
+    if problem.weights.shape != (problem.rank,) or [u.shape for u in problem.factors] != [(n, problem.rank) for n in problem.shape]:
+        raise ConfigError("weights and factors do not fit the tensor")
+    if not problem.observed.any():
+        raise ConfigError("nothing is observed")

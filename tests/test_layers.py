@@ -15,12 +15,12 @@ LEVELS = (
     {"errors"},
     {"tensor", "kernels", "display"},
     {"shots"},
-    {"missing", "metrics", "synth", "report", "media", "panel", "side_by_side", "threads", "workers"},
+    {"missing", "metrics", "synth", "mixtures", "report", "media", "panel", "side_by_side", "threads", "workers"},
     {"page"},
     {"model", "patches", "lowrank", "variational"},
     {"methods"},
     {"pipeline", "experiment"},
-    {"batch", "arrays"},
+    {"batch", "arrays", "trial"},
     {"commands"},
 )
 # Arrays only: these know no files and no pictures.

@@ -16,6 +16,7 @@ from . import options, streams
 COMMANDS = {
     "complete-image": ("complete_image", "complete_image"),
     "complete-tensor": ("complete_tensor", "complete_tensor"),
+    "synth": ("synth", "synth"),
     "bench": ("bench", "bench"),
     "methods": ("methods_list", "methods_list"),
     "info": ("info", "info"),

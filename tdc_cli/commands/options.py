@@ -222,6 +222,34 @@ add_noise = click.option(
     help="Add Gaussian noise first; a fraction of the full range (0.1 = 25.5 of 255), data units for floats.",
 )
 
+param = click.option(
+    "--param",
+    multiple=True,
+    callback=_pairs,
+    metavar="KEY=VALUE",
+    help="Any other parameter of the method (see 'tdc methods NAME'); may be repeated.",
+)
+threads = click.option(
+    "--threads",
+    type=click.IntRange(1, 10_000),
+    help="Threads to use for each input.  [default: the cores]",
+)
+overwrite = click.option("--overwrite", is_flag=True, help="Replace outputs that exist; otherwise they are refused before any work.")
+telling = stack(
+    click.option(
+        "--json",
+        is_flag=True,
+        help="Print the report as JSON, and nothing else, on standard output.",
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
+    click.option("-v", "--verbose", is_flag=True, help="Print the parameters in force, and tracebacks of unexpected errors."),
+    click.option(
+        "--progress/--no-progress",
+        default=None,
+        help="Show progress: a bar on a terminal, else a plain line now and then.  [default: shown, unless -q]",
+    ),
+)
+
 what_is_missing = stack(
     click.option(
         "--mask",
@@ -298,18 +326,8 @@ how_to_complete = stack(
         "entries come back bit for bit; else they are estimated too.  [default: 0]",
     ),
     click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same bytes."),
-    click.option(
-        "--param",
-        multiple=True,
-        callback=_pairs,
-        metavar="KEY=VALUE",
-        help="Any other parameter of the method (see 'tdc methods NAME'); may be repeated.",
-    ),
-    click.option(
-        "--threads",
-        type=click.IntRange(1, 10_000),
-        help="Threads to use for each input.  [default: the cores]",
-    ),
+    param,
+    threads,
 )
 
 how_to_run_many = stack(
@@ -322,20 +340,9 @@ how_to_run_many = stack(
 )
 
 how_to_run = stack(
-    click.option("--overwrite", is_flag=True, help="Replace outputs that exist; otherwise they are refused before any work."),
+    overwrite,
     click.option("--dry-run", is_flag=True, help="Check everything, say what would be done, write nothing."),
-    click.option(
-        "--json",
-        is_flag=True,
-        help="Print the report as JSON, and nothing else, on standard output.",
-    ),
-    click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
-    click.option("-v", "--verbose", is_flag=True, help="Print the parameters in force, and tracebacks of unexpected errors."),
-    click.option(
-        "--progress/--no-progress",
-        default=None,
-        help="Show progress: a bar on a terminal, else a plain line now and then.  [default: shown, unless -q]",
-    ),
+    telling,
 )
 
 
