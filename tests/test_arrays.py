@@ -41,6 +41,17 @@ def test_a_float_array_gives_the_bits_of_the_command(tdc, holed, method, paramet
     assert np.array_equal(done.mean, np.load("b.npy"))
 
 
+@pytest.mark.parametrize("shape", [(7, 6), (5, 4, 3, 4)])
+def test_a_tensor_gives_the_bits_of_the_command(tdc, shape):
+    rng = np.random.default_rng(3)
+    tensor = np.where(rng.random(shape) < 0.3, np.nan, rng.standard_normal(shape))
+    np.save("t.npy", tensor)
+    result = tdc("complete-tensor", "t.npy", "-o", "u.npy", "--seed", "4", "--uncertainty", "sd.npy", "-q", *SHORT_OPTIONS)
+    assert result.exit_code == 0, result.stderr
+    done = tdc_cli.complete(tensor, rng=4, **SHORT)
+    assert np.array_equal(done.mean, np.load("u.npy")) and np.array_equal(done.interval_sd, np.load("sd.npy"))
+
+
 @pytest.mark.parametrize("method, parameters, more", [
     ("datc", SHORT | {"ordered_modes": (0, 1), "resolution": 1 / 255}, SHORT_OPTIONS),
     ("patches", {"passes": 1, "calibrate": False}, options({"passes": 1, "calibrate": False})),

@@ -213,6 +213,15 @@ def test_a_problem_from_a_file_is_not_drawn(run, tdc):
     refused(tdc("synth", "--problem", "p.npz", "-o", "p.npz"), "p.npz: is the problem itself; name another file")
 
 
+def test_options_come_from_the_environment_and_from_a_file(tdc, folder):
+    (folder / "tdc.toml").write_text('[synth]\nshape = "6,5,4"\nrank = 2\nmethods = "tmac"\nkind = "sparse"\nmissing-ratio = 0.5\n')
+    report = reports(tdc("--config", "tdc.toml", "synth", "--json", "-q", "-o", "p.npz", env={"TDC_SYNTH_KIND": "zero"}))
+    assert report["input"]["shape"] == [6, 5, 4] and report["missing"]["count"] == 60 and report["method"]["name"] == "tmac"
+    assert report["synthetic"]["kind"] == "zero" and report["synthetic"]["rank"] == 2
+    again = reports(tdc("--config", "tdc.toml", "synth", "--json", "-q", "--problem", "p.npz"))
+    assert again["synthetic"] == report["synthetic"]
+
+
 @pytest.mark.parametrize("change", [
     {"kind": "odd"}, {"rank": 2}, {"noisy": np.full((4, 4), np.nan)}, {"residual": np.zeros((4, 3))}, {"observed": np.zeros((4, 4))},
     {"observed": np.zeros((4, 4), dtype=bool)}, {"weights": np.zeros(2)}, {"factor_1": np.zeros((3, 1))}, {"missing_ratio": 2.0},

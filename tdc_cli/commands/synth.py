@@ -77,7 +77,9 @@ def synth(ctx, methods, param, problem, output, report, plot, threads, overwrite
     """
     if not methods:
         raise click.UsageError("--methods names none; give one or more, as in --methods datc,fbcp", ctx)
-    given = [key for key in DRAWN if ctx.get_parameter_source(key) is not click.core.ParameterSource.DEFAULT]
+    # What a configuration file says of every problem is no contradiction.
+    unsaid = (click.core.ParameterSource.DEFAULT, click.core.ParameterSource.DEFAULT_MAP)
+    given = [key for key in DRAWN if ctx.get_parameter_source(key) not in unsaid]
     if problem is not None and given:
         raise click.UsageError(f"--problem has all that is drawn; leave out --{given[0].replace('_', '-')}", ctx)
 
