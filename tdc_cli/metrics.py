@@ -159,5 +159,95 @@ def compare_tensor(truth, estimate, observed, data_range):
     return metrics, reasons
 
 
+class ClipMeasures:
+    """The measures of a clip, taken frame by frame: nothing of a frame is kept but a few numbers.
+
+    Parameters
+    ----------
+    data_range : float
+        Of the whole clip.
+    unit : float
+        Largest size of the true values; no measure depends on it, but it keeps squares within what numbers hold.
+    """
+
+    def __init__(self, data_range, unit=1.0):
+        self._unit = unit if unit and not SMALLEST < unit < LARGEST else 1.0
+        self._range = data_range / self._unit
+        self._frames = []
+        self._ssims = {"all": [], "incomplete": []}
+        # Of all entries, of the missing ones, and of the incomplete clip: squared errors, squares of the truth, entries.
+        self._sums = {key: np.zeros(3) for key in ("all", "missing", "incomplete")}
+
+    def add(self, number, truth, estimate, observed):
+        """Take the measures of the next frame.
+
+        Parameters
+        ----------
+        number : int
+            Of the frame, for the report.
+        truth, estimate, observed
+            As for `compare`.
+        """
+        truth, estimate = (np.asarray(a, dtype=float) / self._unit for a in (truth, estimate))
+        missing = ~observed
+        holes = np.where(observed, estimate, 0)
+        sums = {
+            "all": _squares(truth, estimate),
+            "missing": _squares(truth[missing], estimate[missing]),
+            "incomplete": _squares(truth, holes),
+        }
+        for key, more in sums.items():
+            self._sums[key] += more
+        ssims = {"all": ssim(truth, estimate, self._range)}
+        ssims["incomplete"] = ssim(truth, holes, self._range) if missing.any() else ssims["all"]
+        for key, value in ssims.items():
+            self._ssims[key].append(value)
+        psnrs = {"psnr": self._psnr(sums["all"]), "missing_psnr": self._psnr(sums["missing"])}
+        self._frames.append({"frame": number, "psnr": psnrs["psnr"], "ssim": ssims["all"], "missing_psnr": psnrs["missing_psnr"]})
+
+    def result(self):
+        """The measures of all frames so far.
+
+        Returns
+        -------
+        metrics : dict
+            As `compare` gives it, PSNR of the squared error pooled over all frames and SSIM the mean of the frames', and ``frames``, a list
+            with ``{"frame", "psnr", "ssim", "missing_psnr"}`` for each frame.
+        reasons : list of str
+            Why a value is None.
+        """
+        metrics = {
+            key: {"rre": self._rre(sums), "psnr": self._psnr(sums), "ssim": self._mean_ssim(key)} for key, sums in self._sums.items()
+        }
+        reasons = []
+        if not self._range > 0:
+            reasons.append("psnr and ssim are null: the reference is constant, so its range is zero")
+        else:
+            if metrics["all"]["ssim"] is None:
+                reasons.append(f"ssim is null: the frames are smaller than its {SSIM_WINDOW}x{SSIM_WINDOW} window")
+            if metrics["all"]["psnr"] is None:
+                reasons.append("psnr is null: the result is identical to the reference")
+            elif any(frame["psnr"] is None for frame in self._frames):
+                reasons.append("psnr is null for the frames that are identical to the reference")
+        return metrics | {"frames": self._frames}, reasons
+
+    def _psnr(self, sums):
+        error, _, count = sums
+        return float(10 * np.log10(self._range**2 * count / error)) if error > 0 and self._range > 0 else None
+
+    def _rre(self, sums):
+        error, size, _ = sums
+        return float(np.sqrt(error / size)) if size > 0 else None
+
+    def _mean_ssim(self, key):
+        values = self._ssims.get(key)
+        return float(np.mean(values)) if values and None not in values else None
+
+
+def _squares(truth, estimate):
+    """Sum of squared errors, sum of squares of the truth, number of entries."""
+    return np.array([((truth - estimate) ** 2).sum(), (truth**2).sum(), truth.size])
+
+
 def _three(truth, estimate, data_range):
     return {"rre": rre(truth, estimate), "psnr": psnr(truth, estimate, data_range), "ssim": ssim(truth, estimate, data_range)}

@@ -52,6 +52,57 @@ def simulate(shape, ratio, pattern, rng):
     return ~missing
 
 
+def simulate_frame(shape, ratio, pattern, number, streams):
+    """Draw which entries of one frame of a clip are missing, as `simulate` does it for a picture.
+
+    ``blocks`` move on from frame to frame; the other patterns are drawn anew for each. Whole frames are drawn by `lost_frames`.
+
+    Parameters
+    ----------
+    shape, ratio, pattern
+        See `simulate`.
+    number : int
+        Of the frame, from 0.
+    streams : callable
+        ``streams(n)`` gives a new generator of the random numbers of frame ``n``: the same ones for the same ``n``.
+
+    Returns
+    -------
+    ndarray of bool, of `shape`
+        True = observed.
+    """
+    if pattern != "blocks":
+        return simulate(shape, ratio, pattern, streams(number))
+    return ~_moving_blocks(number)(shape, ratio, streams(0))
+
+
+def lost_frames(count, ratio, rng):
+    """Draw which frames of a clip are lost altogether.
+
+    Parameters
+    ----------
+    count : int
+        Frames of the clip.
+    ratio : float
+        Share that is lost, in [0, 1): exactly ``round(ratio * count)`` frames.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (count,) ndarray of bool
+        True = lost.
+
+    Raises
+    ------
+    MaskError
+        The ratio rounds up to everything.
+    """
+    lost = _some(count, ratio, rng)
+    if lost.all():
+        raise MaskError(f"missing ratio {ratio:g} leaves no frame of {count}; give a smaller ratio")
+    return lost
+
+
 def _some(n, ratio, rng):
     """(n,) bool, exactly ``round(ratio * n)`` of them True, each subset equally likely."""
     missing = np.zeros(n, dtype=bool)
@@ -110,13 +161,25 @@ def _shapes(draw):
     return pattern
 
 
-def _block(size, rng):
-    """Rectangle with sides between a thirty-second and a sixth of the picture's shorter side."""
+def _block(size, rng, number=None):
+    """Rectangle with sides between a thirty-second and a sixth of the picture's shorter side.
+
+    With the `number` of a frame it moves from frame to frame, by a twentieth of the shorter side at most, and comes in again where it has
+    gone out.
+    """
     short = min(size)
     height, width = rng.integers(max(1, short // 32), max(1, short // 6) + 1, size=2)
     top, left = rng.integers(1 - height, size[0]), rng.integers(1 - width, size[1])
+    if number is not None:
+        down, right = rng.integers(-max(1, short // 20), max(1, short // 20) + 1, size=2)
+        top = (top + number * down + height - 1) % (size[0] + height - 1) + 1 - height
+        left = (left + number * right + width - 1) % (size[1] + width - 1) + 1 - width
     rows, columns = np.mgrid[top : top + height, left : left + width]
     return rows.ravel(), columns.ravel()
+
+
+def _moving_blocks(number):
+    return _shapes(lambda size, rng: _block(size, rng, number))
 
 
 def _word(size, rng):
@@ -162,6 +225,8 @@ PATTERNS = {
     "text": _shapes(_word),
     "scratches": _shapes(_scratch),
 }
+# Those of a clip.
+CLIP_PATTERNS = (*PATTERNS, "frames")
 # A mask pixel nearer to black than this, of 255, is black but for compression.
 FAINT = 16
 
@@ -245,7 +310,7 @@ def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=Fals
     if invert:
         missing = ~missing
     soft = int(np.count_nonzero(faint & ~missing))
-    missing = _grown(missing, dilate)
+    missing = grown(missing, dilate)
     share = missing.mean()
     if share == 1:
         hint = (
@@ -273,21 +338,48 @@ def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=Fals
     return Mask(~missing, grey, tuple(notes), tuple(warnings))
 
 
+def from_levels(levels, alpha, *, threshold=128, invert=False, dilate=0):
+    """Read the mask of one frame of a clip; what is found out of all of them together is the caller's.
+
+    Parameters
+    ----------
+    levels : (H, W) ndarray
+        From 0 to 255.
+    alpha : (H, W) ndarray, or None
+        0 = transparent, 255 = opaque; what is transparent is not missing.
+    threshold, invert, dilate
+        See `from_image`.
+
+    Returns
+    -------
+    Mask
+        Everything may be missing.
+    """
+    missing = levels >= threshold
+    if alpha is not None:
+        missing &= alpha >= 128
+    return Mask(~grown(~missing if invert else missing, dilate), int(np.count_nonzero((levels > 0) & (levels < 255))))
+
+
 def _to_255(levels, name):
     """`levels` scaled so that white is 255, by their largest value."""
     if not np.isfinite(levels).all() or levels.min() < 0:
         raise MaskError(f"mask {name} has levels that are negative or not finite; paint it black and white")
-    top = levels.max()
+    return levels * unit_of(levels.max(), name)
+
+
+def unit_of(top, name):
+    """Factor that brings mask levels, `top` the largest of them, to 0..255; MaskError where it is too large."""
     if top <= 1:
-        return levels * 255
+        return 255
     if top <= 255:
-        return levels
+        return 1
     if top <= 65535:
-        return levels / 257
+        return 1 / 257
     raise MaskError(f"mask {name} has levels up to {top:g}; only 0..1, 0..255 and 0..65535 are understood: save it as 8-bit grey")
 
 
-def _grown(missing, pixels):
+def grown(missing, pixels):
     """(H, W) `missing` grown by so many pixels in every direction, diagonals included."""
     if not pixels or not missing.any():
         return missing
@@ -320,7 +412,7 @@ def from_alpha(alpha, opaque, *, picture, dilate=0):
     MaskError
         Everything is transparent.
     """
-    missing = _grown(alpha == 0, dilate)
+    missing = grown(alpha == 0, dilate)
     if missing.all():
         raise MaskError(f"{picture}: every pixel is transparent: nothing is left to complete from")
     partly = (alpha > 0) & (alpha < opaque)
@@ -381,23 +473,40 @@ def from_color(colour, color, *, picture, tolerance=0, dilate=0):
     wanted = parse_color(color)
     if colour.ndim == 2 and len(set(wanted)) > 1:
         raise ConfigError(f"{picture} is grey, and --mask-color {color} is not; give a grey such as '#ffffff'")
+    farthest = color_distance(colour, wanted)
+    missing = farthest <= tolerance
+    if not missing.any():
+        nearest = int(np.ceil(farthest.min()))
+        raise MaskError(
+            f"{picture}: no pixel has the color {color}; the nearest differs by {nearest} of 255: "
+            f"give another color or --mask-tolerance {nearest}"
+        )
+    missing = grown(missing, dilate)
+    if missing.all():
+        raise MaskError(f"{picture}: every pixel has the color {color}: nothing is left to complete from")
+    return Mask(~missing)
+
+
+def color_distance(colour, wanted):
+    """Largest difference of the channels of each pixel from a colour, of 255.
+
+    Parameters
+    ----------
+    colour : (H, W) or (H, W, 3) ndarray of uint8 or uint16
+    wanted : (int, int, int)
+        See `parse_color`.
+
+    Returns
+    -------
+    (H, W) ndarray of float32
+    """
     unit = np.iinfo(colour.dtype).max // 255
     planes = colour.reshape(*colour.shape[:2], -1)
     # A channel at a time: a large picture's differences would not fit beside it.
     farthest = np.zeros(colour.shape[:2], dtype=np.int32)
     for channel in range(planes.shape[2]):
         np.maximum(farthest, np.abs(planes[..., channel].astype(np.int32) - wanted[channel] * unit), out=farthest)
-    missing = farthest <= tolerance * unit
-    if not missing.any():
-        nearest = int(np.ceil(farthest.min() / unit))
-        raise MaskError(
-            f"{picture}: no pixel has the color {color}; the nearest differs by {nearest} of 255: "
-            f"give another color or --mask-tolerance {nearest}"
-        )
-    missing = _grown(missing, dilate)
-    if missing.all():
-        raise MaskError(f"{picture}: every pixel has the color {color}: nothing is left to complete from")
-    return Mask(~missing)
+    return farthest.astype(np.float32) / np.float32(unit)
 
 
 def tensor_axes(pattern):

@@ -25,6 +25,12 @@ def _object(properties, nullable=False, more=False, description=None, optional=(
         "type": ["object", "null"] if nullable else "object",
         "properties": properties,
         "required": [name for name in properties if name not in optional],
+def _object(properties, nullable=False, more=False, description=None, optional=None):
+    """JSON Schema of an object that has all `properties` and may have the `optional` ones; others only if `more`."""
+    made = {
+        "type": ["object", "null"] if nullable else "object",
+        "properties": properties | (optional or {}),
+        "required": list(properties),
         "additionalProperties": more,
     }
     return made | ({"description": description} if description else {})
@@ -54,7 +60,11 @@ SCHEMA = {
                     "shape": {"type": "array", "items": _COUNT},
                     "dtype": {"type": "string"},
                     "mode": _TEXT,
-                }
+                },
+                optional={
+                    "frames": {"type": "integer", "minimum": 1, "description": "of a clip, whose shape begins with them"},
+                    "rate": {**_TEXT, "description": "frames a second of a clip, such as 30000/1001; null where there is none"},
+                },
             ),
             "missing": _object(
                 {
@@ -121,6 +131,13 @@ SCHEMA = {
                     ),
                     "oracle_floor": {**_NUMBER, "description": "rre over all entries of an oracle that knows all but the missing residual"},
                     "frames": {"type": ["array", "null"]},
+                    "low_rank": {"type": ["object", "null"]},
+                    "oracle_floor": _NUMBER,
+                    "frames": {
+                        "type": ["array", "null"],
+                        "items": _object({"frame": _COUNT, "psnr": _NUMBER, "ssim": _NUMBER, "missing_psnr": _NUMBER}),
+                        "description": "of every frame of a clip, whose PSNR above is of the pooled squared error, and SSIM the mean",
+                    },
                 },
                 nullable=True,
                 description="null where no truth is known; every ssim of a tensor is null: it is of pictures",
@@ -213,16 +230,15 @@ class Report:
         missing = self.missing
         count, of, what = missing["count"], math.prod(self.input["shape"]), "entries"
         if self.input["mode"] != "tensor":
-            pixels, channels = math.prod(self.input["shape"][:2]), _channels(self.input)
+            pixels, channels = _places(self.input), _channels(self.input)
             of = pixels * channels
             if count == missing["pixels"] * channels:
                 count, of, what = missing["pixels"], pixels, "pixels"
         main = next(iter(self.outputs), None)
         name = self.outputs.get(main, self.input["path"])
-        name = "standard output" if name == "-" else name
         lines = [
-            f"{name}: {count} of {of} {what} missing ({missing['ratio']:.1%}), {self.method['name']}, "
-            f"{self.timing['complete']:.1f} s"
+            f"{'standard output' if name == '-' else name}: {count} of {of} {what} missing ({missing['ratio']:.1%}), "
+            f"{self.method['name']}, {self.timing['complete']:.1f} s"
         ]
         full = {"uint8": 255, "uint16": 65535}.get(self.input["dtype"])
         of_full = f" of {full}" if full else ""
@@ -261,9 +277,14 @@ def _short(size):
     return f"{size:.3g}" if size < 1000 or size >= 1e6 else f"{size:.0f}"
 
 
+def _places(described):
+    """Pixels of the input, in all frames of a clip."""
+    return math.prod(described["shape"][: 3 if "frames" in described else 2])
+
+
 def _channels(described):
     """Colour channels of the input: alpha is never missing and does not count."""
-    shape = described["shape"]
+    shape = described["shape"][1:] if "frames" in described else described["shape"]
     return 1 if len(shape) == 2 or described["mode"] == "LA" else 3 if described["mode"] == "RGBA" else shape[2]
 
 

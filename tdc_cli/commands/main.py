@@ -15,6 +15,7 @@ from . import options, streams
 # Name of the subcommand -> module in this package and its command. To add one: write the module, add a line.
 COMMANDS = {
     "complete-image": ("complete_image", "complete_image"),
+    "complete-video": ("complete_video", "complete_video"),
     "complete-tensor": ("complete_tensor", "complete_tensor"),
     "synth": ("synth", "synth"),
     "bench": ("bench", "bench"),

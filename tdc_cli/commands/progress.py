@@ -8,6 +8,7 @@ import time
 # Loading what was compiled before takes less; compiling itself some half minute.
 COMPILING_SECONDS = 4.0
 COMPILING = "compile"  # label under which a method is got ready
+FRAMES = "frames"  # label under which a clip is completed: how fast that goes is told too
 LINE_SECONDS = 10.0  # off a terminal, so that a log of a long run has a few lines and one of a short run has none
 
 
@@ -38,24 +39,39 @@ def shown(wanted):
                     return
                 if bar.desc != f"{label}: ":
                     bar.set_description(label, refresh=False)
+                    bar.reset(total)
+                    bar.initial = bar.n = done  # what an earlier run has done says nothing of how fast this one is
+                    bar.unit = "frame" if label == FRAMES else "it"
                 bar.total = total
                 bar.update(done - bar.n)
 
             yield draw
     else:
         last = time.monotonic()
+        began = (last, 0, "")  # when what is done now began, with how much done, and its label
 
         with _compiling() as tell:
 
             def line(done, total, label):
-                nonlocal last
+                nonlocal last, began
                 tell(done, total, label)
                 now = time.monotonic()
+                if label != began[2]:
+                    began = (now, done, label)
                 if now - last >= LINE_SECONDS and label != COMPILING:
                     last = now
-                    print(f"tdc: {label}: {done} of {total}", file=sys.stderr, flush=True)
+                    pace = _pace(done - began[1], total - done, now - began[0]) if label == FRAMES else ""
+                    print(f"tdc: {label}: {done} of {total}{pace}", file=sys.stderr, flush=True)
 
             yield line
+
+
+def _pace(done, left, seconds):
+    """How fast frames were done and how long the others will take, in words; nothing before the first one is done."""
+    if done <= 0 or seconds <= 0:
+        return ""
+    rest = left * seconds / done
+    return f", {done / seconds:.2g} a second, {f'{rest / 60:.0f} min' if rest > 100 else f'{rest:.0f} s'} left"
 
 
 @contextlib.contextmanager

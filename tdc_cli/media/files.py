@@ -188,6 +188,26 @@ def sweep(folder):
                     part.unlink()
 
 
+def hold(path):
+    """Lock a file that is there, to show that this process lives.
+
+    Returns
+    -------
+    file or None
+        Locked until it is closed; None where another process holds it.
+    """
+    file = open(path, "r+b")  # noqa: SIM115 - open as long as it is held
+    try:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return None
+    except OSError:  # a file system without locks
+        pass
+    return file
+
+
 @contextlib.contextmanager
 def _in_words(path):
     """Turn the errors of the system into ours, with the name that the user gave."""

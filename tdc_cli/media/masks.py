@@ -1,10 +1,15 @@
 """Mask pictures as grey levels; `tdc_cli.missing` says what they mean."""
 
+from dataclasses import dataclass
+from pathlib import Path
+
 import numpy as np
 
 from ..errors import InputError, MaskError
 from . import read_any
-from .files import absence
+from .files import absence, digest
+from .video import Clip, read_clip
+from .video.formats import EXTENSIONS
 
 _BRIGHTNESS = (0.299, 0.587, 0.114)  # weights of ITU-R 601, as Pillow and most programs have them
 
@@ -35,6 +40,11 @@ def read_mask(path):
         mask = read_any(path)
     except InputError as error:
         raise MaskError(f"mask {error}") from error
+    return _grey(mask, path)
+
+
+def _grey(mask, path):
+    """Grey levels and alpha of a mask's `Media`; see `read_mask`."""
     alpha = mask.values[..., -1] * (255 / (mask.full_range or 1)) if mask.has_alpha else None
     colour = mask.colour
     if mask.mode == "CMYK":  # of inks
@@ -47,3 +57,85 @@ def read_mask(path):
     if colour.shape[2] != 3:
         raise MaskError(f"mask {path}: {colour.shape[2]} channels; save it as a grey picture")
     return colour @ np.array(_BRIGHTNESS), alpha
+
+
+@dataclass(frozen=True)
+class Masks:
+    """Masks of several frames, read as they are asked for.
+
+    Attributes
+    ----------
+    path, sha256 : str
+    count : int
+    size : (int, int)
+        Height and width.
+    clip : Clip or None
+        None: the rows of a ``.npy`` file.
+    """
+
+    path: str
+    sha256: str
+    count: int
+    size: tuple
+    clip: Clip | None = None
+
+    def frames(self, start=0):
+        """Iterate over levels and alpha of each mask; see `read_mask`."""
+        if self.clip is None:
+            for levels in np.load(self.path, mmap_mode="r", allow_pickle=False)[start:]:
+                yield np.array(levels), None
+        else:
+            for media in self.clip.frames(start):
+                yield _grey(media, media.path)
+
+
+def read_masks(path):
+    """Open what has a mask for each of several frames: a clip, a folder, an animation, several pages, or a ``.npy`` file (T, H, W).
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    Masks or None
+        None where it is one picture, or nothing that can be read, which `read_mask` tells.
+
+    Raises
+    ------
+    MaskError
+        A clip that cannot be read.
+    """
+    if Path(path).suffix.lower() == ".npy":
+        return _rows(path)
+    if not _several(path):
+        return None
+    try:
+        clip = read_clip(path)
+    except InputError as error:
+        raise MaskError(f"mask {error}") from error
+    return Masks(str(path), clip.sha256, clip.count, tuple(clip.shape[:2]), clip)
+
+
+def _rows(path):
+    try:
+        values = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    if values.ndim != 3 or not values.size or values.dtype.kind not in "buif":
+        return None
+    return Masks(str(path), digest(path), len(values), values.shape[1:])
+
+
+def _several(path):
+    """Whether a path leads to something with several frames."""
+    from PIL import Image
+
+    form = EXTENSIONS.get(Path(path).suffix.lower())
+    if Path(path).is_dir() or (form and form.demuxer):
+        return True
+    try:
+        with Image.open(path) as picture:
+            return getattr(picture, "n_frames", 1) > 1
+    except (OSError, ValueError, SyntaxError):
+        return False

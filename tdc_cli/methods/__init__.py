@@ -136,6 +136,10 @@ class Method:
         Smallest and largest tensor order accepted.
     needs : str or None
         Name by which a library is imported that only the extra `bench` installs.
+    context : int
+        Frames of a clip on each side that an estimate depends on; 0: every frame is completed by itself.
+    chunk : int
+        Frames of a clip that are worth completing at a time.
     """
 
     name: str
@@ -145,6 +149,8 @@ class Method:
     uncertainty: bool = False
     orders: tuple = (2, 6)
     needs: str | None = None
+    context: int = 4
+    chunk: int = 48
 
     def load(self):
         """Import and return the method's module."""
@@ -230,7 +236,8 @@ _METHODS = (
            preset={"residual": "none"}, uncertainty=True),
     Method("datc-nx", "datc without the low-rank part: the mixture alone", "tdc_cli.methods.datc",
            preset={"low_rank": False, "residual": "mixture"}, uncertainty=True),
-    Method("biharmonic", "scikit-image's biharmonic inpainting, channel by channel", "tdc_cli.methods.biharmonic"),
+    Method("biharmonic", "scikit-image's biharmonic inpainting, channel by channel", "tdc_cli.methods.biharmonic",
+           context=0),
     # What to compare with.
     Method("falrtc", "FaLRTC: nuclear norms of all unfoldings, smoothed, by Nesterov's method", "tdc_cli.methods.falrtc"),
     Method("halrtc", "HaLRTC: nuclear norms of all unfoldings, by ADMM", "tdc_cli.methods.halrtc"),
@@ -247,11 +254,11 @@ _METHODS = (
            preset={"smoothing": 1.0, "iterations": 30}, uncertainty=True),
     Method("brtf", "Bayesian robust CP: finds its rank and sets outliers aside", "tdc_cli.methods.brtf"),
     Method("telea", "OpenCV's inpainting by fast marching, channel by channel", "tdc_cli.methods.opencv",
-           preset={"algorithm": "telea"}, needs="cv2"),
+           preset={"algorithm": "telea"}, needs="cv2", context=0),
     Method("navier-stokes", "OpenCV's inpainting by the Navier-Stokes equation, channel by channel", "tdc_cli.methods.opencv",
-           preset={"algorithm": "navier-stokes"}, needs="cv2"),
-    Method("linear", "linear interpolation between the nearest observed pixels, channel by channel", "tdc_cli.methods.linear"),
-    Method("nearest", "the nearest observed pixel, channel by channel", "tdc_cli.methods.nearest"),
+           preset={"algorithm": "navier-stokes"}, needs="cv2", context=0),
+    Method("linear", "linear interpolation between the nearest observed pixels, channel by channel", "tdc_cli.methods.linear", context=0),
+    Method("nearest", "the nearest observed pixel, channel by channel", "tdc_cli.methods.nearest", context=0),
     Method("cp-masked", "tensorly's CP decomposition with a mask, of a rank that must be given", "tdc_cli.methods.cp_masked",
            needs="tensorly"),
 )

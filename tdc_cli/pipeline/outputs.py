@@ -11,7 +11,7 @@ from ..media import files
 UNCERTAINTY_FORMATS = (".npy", ".tif", ".tiff", ".png")
 
 
-def check_paths(job, *, replace=False, make_folders=False, standard=()):
+def check_paths(job, *, replace=False, make_folders=False, standard=(), folders=()):
     """Refuse to clobber, to write nowhere, and to write two things into one file; nothing has been read yet.
 
     Parameters
@@ -23,6 +23,8 @@ def check_paths(job, *, replace=False, make_folders=False, standard=()):
         Whether folders of outputs may be missing.
     standard : sequence of str
         Names of the outputs that may go to standard output.
+    folders : sequence of str
+        Names of the outputs that may be folders.
 
     Raises
     ------
@@ -41,13 +43,13 @@ def check_paths(job, *, replace=False, make_folders=False, standard=()):
         if real in seen:
             raise OutputError(f"{path}: named twice, as {seen[real]} and as {name}; give each result a file of its own")
         seen[real] = name
-        if path.is_dir():
+        if path.is_dir() and name not in folders:
             raise OutputError(f"{path}: is a folder; name a file in it")
         if path.is_socket() or path.is_block_device() or os.path.islink(real):
             raise OutputError(f"{path}: is a socket, a disk, or a link to itself; name a file")
         if not path.parent.is_dir() and not make_folders:
             raise OutputError(f"{path}: folder {path.parent} does not exist; create it first")
-        if path.is_file() and not replace:
+        if (path.is_file() or (path.is_dir() and any(path.iterdir()))) and not replace:
             raise OutputError(f"{path}: exists already; give --overwrite to replace it")
         there = next(parent for parent in path.absolute().parents if parent.exists())
         if not os.access(there, os.W_OK):

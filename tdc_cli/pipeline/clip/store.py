@@ -1,0 +1,156 @@
+"""Finished chunks, kept in a folder beside the output until the whole clip is done.
+
+Only what was estimated is kept. A chunk appears whole or not at all, so that a run that was killed goes on behind the last one.
+"""
+
+import io
+import json
+import shutil
+import zipfile
+
+import numpy as np
+
+from ... import __version__
+from ...errors import ConfigError, OutputError
+from ...media import files
+
+FINGERPRINT = "run.json"
+
+
+class Store:
+    """The finished chunks of one run.
+
+    Parameters
+    ----------
+    folder : Path
+    fingerprint : dict
+        What the chunks depend on, ready for JSON: chunks of another one are not used.
+    """
+
+    def __init__(self, folder, fingerprint):
+        self.folder = folder
+        self._fingerprint = json.dumps({"version": __version__} | fingerprint, sort_keys=True)
+        self._lock = None
+
+    def check(self, *, resume, replace, output):
+        """Refuse what a run that did not come to its end has left, if it is not to go on.
+
+        Parameters
+        ----------
+        resume, replace : bool
+            Whether it is to go on, whether it is to be thrown away.
+        output : path-like
+            For messages.
+
+        Raises
+        ------
+        OutputError, ConfigError
+        """
+        if not self.folder.exists():
+            return
+        if self._busy():
+            raise OutputError(f"{output}: another run is at work on it; wait for its end or name another file")
+        if resume and self._known() not in (None, self._fingerprint):
+            raise ConfigError(
+                f"--resume: the finished chunks in {self.folder} are of another input, other options or another version; repeat those, or "
+                "begin anew with --overwrite in place of --resume"
+            )
+        if not resume and not replace:
+            raise OutputError(
+                f"{output}: a run that did not come to its end has left finished chunks in {self.folder}; go on with --resume, or begin "
+                "anew with --overwrite"
+            )
+
+    def open(self, resume):
+        """Make the folder, without what is not to be used; nobody else uses it until `close`.
+
+        Parameters
+        ----------
+        resume : bool
+            Whether finished chunks stay.
+
+        Raises
+        ------
+        OutputError
+        """
+        if not resume or self._known() is None:
+            self.remove()
+        files.make_folder(self.folder)
+        files.sweep(self.folder)
+        mark = self.folder / FINGERPRINT
+        if not mark.exists():
+            files.write_bytes(mark, self._fingerprint.encode())
+        self._lock = files.hold(mark)
+
+    def close(self):
+        """Let others use the folder, which goes if it holds no chunk."""
+        if self._lock:
+            self._lock.close()
+            self._lock = None
+        if not any(self.folder.glob("*.npz")):
+            self.remove()
+
+    def remove(self):
+        """Remove the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def used(self):
+        """Whether any chunk is there."""
+        return any(self.folder.glob("*.npz"))
+
+    def facts(self, chunk):
+        """What was noted of a finished chunk, a dict; None where the chunk is not there or damaged."""
+        try:
+            with np.load(self._path(chunk), allow_pickle=False) as arrays:
+                return json.loads(str(arrays["facts"]))
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return None
+
+    def save(self, chunk, values, sd, facts):
+        """Keep a chunk.
+
+        Parameters
+        ----------
+        chunk : Chunk
+        values : ndarray
+            Estimates of one frame after the other, as they are written.
+        sd : ndarray or None
+            Their standard deviations.
+        facts : dict
+            Ready for JSON.
+
+        Raises
+        ------
+        OutputError
+            A full disk.
+        """
+        arrays = {"values": values, "facts": np.array(json.dumps(facts))} | ({} if sd is None else {"sd": sd})
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **arrays)
+        files.write_bytes(self._path(chunk), buffer.getvalue(), replace=True)
+
+    def load(self, chunk):
+        """Estimates and standard deviations (None where there are none) as `save` got them."""
+        with np.load(self._path(chunk), allow_pickle=False) as arrays:
+            return arrays["values"], arrays.get("sd")
+
+    def _path(self, chunk):
+        return self.folder / f"{chunk.first:08d}-{chunk.end:08d}.npz"
+
+    def _busy(self):
+        """Whether another process holds the folder."""
+        try:
+            file = files.hold(self.folder / FINGERPRINT)
+        except OSError:
+            return False
+        if file is not None:
+            file.close()
+        return file is None
+
+    def _known(self):
+        """Fingerprint of the folder, None where there is none."""
+        try:
+            return (self.folder / FINGERPRINT).read_text()
+        except OSError:
+            return None

@@ -1,0 +1,571 @@
+"""`tdc complete-video` from one end to the other: masks, simulated holes, chunks, going on after a kill, what comes out."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from conftest import report_of, smooth
+from PIL import Image
+from skimage.metrics import structural_similarity
+
+from tdc_cli import metrics, missing
+from tdc_cli.commands.options import CLIP_PATTERNS
+from tdc_cli.errors import ConfigError, MaskError
+from tdc_cli.pipeline.clip import chunks, plan
+from tdc_cli.pipeline.clip.job import frame_numbers, frame_range
+from tdc_cli.pipeline.clip.store import Store
+from tdc_cli.report import SCHEMA
+
+FRAMES, HEIGHT, WIDTH = 10, 20, 24
+QUICK = ("--method", "field")
+
+
+def moving(count=FRAMES, channels=3):
+    """(T, H, W[, C]) uint8: a smooth picture that moves by a pixel a frame."""
+    wide = smooth(HEIGHT + count, WIDTH, channels)
+    return np.stack([wide[t : t + HEIGHT] for t in range(count)])
+
+
+@pytest.fixture
+def clip(folder):
+    """The values of `a.npy`, a clip in the working folder."""
+    np.save("a.npy", moving())
+    return moving()
+
+
+@pytest.fixture
+def run(tdc, clip):
+    """Complete `a.npy` into `b.npy` quickly, with further options; returns click's result."""
+    return lambda *args, output="b.npy", **more: tdc("complete-video", "a.npy", "-o", output, *QUICK, *args, **more)
+
+
+def refused(result, line, code=2):
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (code, f"tdc: {line}")
+
+
+def made(result, path="b.npy"):
+    assert result.exit_code == 0, result.stderr
+    return np.load(path)
+
+
+# Simulated holes
+
+
+def streams(number):
+    return np.random.default_rng([5, number])
+
+
+def test_the_command_line_names_all_patterns_of_clips():
+    assert missing.CLIP_PATTERNS == CLIP_PATTERNS
+
+
+@pytest.mark.parametrize("pattern", missing.PATTERNS)
+def test_the_count_is_exact_in_every_frame(pattern):
+    shape = (40, 31, 3)
+    drawn = [~missing.simulate_frame(shape, 0.3, pattern, t, streams) for t in range(5)]
+    assert len({absent.sum() for absent in drawn}) == 1
+    assert all((drawn[0] != other).any() for other in drawn[1:])
+    assert (missing.simulate_frame(shape, 0.3, pattern, 3, streams) == ~drawn[3]).all()  # whatever was drawn before
+    if pattern not in ("entries", "rows", "columns"):
+        assert drawn[0].sum() == 3 * round(0.3 * 40 * 31)
+
+
+def test_blocks_move_on_from_frame_to_frame():
+    drawn = [~missing.simulate_frame((60, 80), 0.1, "blocks", t, streams) for t in range(20)]
+    common = [(drawn[0] & other).sum() / drawn[0].sum() for other in drawn]
+    assert common[1] > 0.35 > 0.25 > common[19]
+    assert not (drawn[0] == drawn[1]).all()
+
+
+def test_lost_frames_are_counted_exactly():
+    assert missing.lost_frames(10, 0.25, streams(0)).sum() == 2
+    with pytest.raises(MaskError, match="leaves no frame of 3"):
+        missing.lost_frames(3, 0.9, streams(0))
+
+
+def test_holes_depend_neither_on_the_method_nor_on_chunks(tdc, clip):
+    seen = []
+    for more in (("--method", "field"), ("--method", "nearest", "--chunk", 3), ("--method", "field", "--frames", "0:10", "--chunk", 4)):
+        words = ("--missing-ratio", 0.3, "--missing-pattern", "text", "--save-incomplete", "i.npy", "--overwrite")
+        seen.append(made(tdc("complete-video", "a.npy", "-o", "b.npy", *words, *more), "i.npy"))
+    assert all((one == seen[0]).all() for one in seen)
+    assert {(frame == 0).all(axis=2).sum() for frame in seen[0]} == {round(0.3 * HEIGHT * WIDTH)}
+
+
+# Frames and chunks
+
+
+def test_frames_are_named_as_in_python():
+    assert frame_numbers("0::2", 7, "--mask-frames") == (0, 2, 4, 6)
+    assert frame_numbers("5, 0,-1 ,1:3", 7, "--mask-frames") == (0, 1, 2, 5, 6)
+    assert (frame_range("2:", 7), frame_range(":-1", 7), frame_range(None, 7)) == ((2, 7), (0, 6), (0, 7))
+    for text, words in (("7", "has 7, from 0 to 6"), ("x", "is not understood"), ("9:", "names none"), ("::0", "step of 0"), ("", "under")):
+        with pytest.raises(ConfigError, match=words):
+            frame_numbers(text, 7, "--mask-frames")
+    for text in ("3", "0:9:2", "0,4", "a:b"):
+        with pytest.raises(ConfigError, match="--frames"):
+            frame_range(text, 7)
+
+
+def test_chunks_hold_every_frame_once_and_see_what_is_beside():
+    for changed in (range(100), range(0, 100, 20), (3, 4, 60, 61, 62), (99,)):
+        for most in (1, 5, 16):
+            divided = chunks.divide(changed, 0, 100, most, 4)
+            inside = [number for c in divided for number in range(c.first, c.end)]
+            assert len(set(inside)) == len(inside) and set(changed) <= set(inside)
+            assert all(c.end - c.first <= most for c in divided)
+            assert all(c.start == max(0, c.first - 4) and c.stop == min(100, c.end + 4) for c in divided)
+    assert len(chunks.divide(range(0, 100, 20), 0, 100, 16, 4)) == 5  # what is far from all of them is left out
+    assert chunks.divide([3], 0, 16, 16, 4) == (chunks.Chunk(0, 16, 0, 16),)
+    assert chunks.divide([], 0, 16, 16, 4) == ()
+
+
+@pytest.mark.parametrize("more", [(), ("--add-noise", 6, "--noise-std", 6)])
+def test_chunks_are_not_seen_in_the_result(tdc, folder, more):
+    wide = smooth(HEIGHT + 20, WIDTH) + np.random.default_rng(0).normal(0, 5, (HEIGHT + 20, WIDTH, 3))
+    truth = np.stack([wide[t : t + HEIGHT] for t in range(20)])
+    np.save("a.npy", truth.astype(np.float32))
+    words = ("--missing-ratio", 0.4, "--missing-pattern", "pixels", *more)
+    one = made(tdc("complete-video", "a.npy", "-o", "1.npy", *QUICK, *words, "--chunk", 5), "1.npy")
+    other = made(tdc("complete-video", "a.npy", "-o", "2.npy", *QUICK, *words, "--chunk", 7), "2.npy")
+    error, apart = (np.sqrt((d**2).mean(axis=(1, 2, 3))) for d in (one - truth, one - other))
+    assert 0 < apart.max() < error.max()
+    # From frame to frame errors change no more where a chunk ends than elsewhere.
+    change = np.sqrt((np.diff(one - truth, axis=0) ** 2).mean(axis=(1, 2, 3)))
+    ends = np.arange(1, 20) % 5 == 0
+    assert change[ends].max() < 1.25 * change[~ends].max()
+
+
+def test_memory_decides_how_many_frames_are_completed_at_a_time(run, clip, monkeypatch):
+    assert len(json.loads(run("--missing-ratio", 0.3, "--dry-run", "--json").stdout)["chunks"]) == 1
+    monkeypatch.setattr(plan, "CHUNK_BYTES", 120e6 + 50 * clip[0].size * 13)
+    told = json.loads(run("--missing-ratio", 0.3, "--dry-run", "--json").stdout)
+    assert max(c["stop"] - c["start"] for c in told["chunks"]) <= 13 and len(told["chunks"]) == 2
+    assert told["estimate"]["bytes"] <= plan.CHUNK_BYTES
+
+
+# Masks
+
+
+def squares(*places):
+    """Masks with a white square of 4x4 pixels at each (row, column); None: a black one."""
+    masks = np.zeros((len(places), HEIGHT, WIDTH), dtype=np.uint8)
+    for mask, place in zip(masks, places):
+        if place:
+            mask[place[0] : place[0] + 4, place[1] : place[1] + 4] = 255
+    return masks
+
+
+def test_one_mask_is_for_all_frames_or_for_named_ones(run, clip):
+    Image.fromarray(squares((5, 6))[0]).save("m.png")
+    report = report_of(run("--mask", "m.png", "--json"))
+    assert (report["missing"]["count"], report["missing"]["source"]) == (FRAMES * 48, "mask")
+    done = np.load("b.npy")
+    outside = squares((5, 6))[0] == 0
+    assert (done[:, outside] == clip[:, outside]).all() and (done != clip).any(axis=(1, 2, 3)).all()
+    report = report_of(run("--mask", "m.png", "--mask-frames", "0::4", "--json", output="c.npy"))
+    assert report["missing"]["pixels"] == 3 * 16
+    done = np.load("c.npy")
+    changed = (done != clip).any(axis=(1, 2, 3))
+    assert set(np.flatnonzero(changed)) <= {0, 4, 8}
+
+
+def test_masks_may_be_one_a_frame(run, clip):
+    places = [(t, 2 * t) if t % 3 == 0 else None for t in range(FRAMES)]
+    np.save("m.npy", squares(*places) > 0)
+    Path("masks").mkdir()
+    for t, mask in enumerate(squares(*places)):
+        Image.fromarray(mask).save(f"masks/m{t}.png")
+    Image.fromarray(squares(*places)[0]).save(
+        "m.tif", save_all=True, append_images=[Image.fromarray(m) for m in squares(*places)[1:]]
+    )
+    results = []
+    for name in ("m.npy", "masks", "m.tif"):
+        report = report_of(run("--mask", name, "--overwrite", "--json"))
+        assert report["missing"]["count"] == 4 * 48
+        results.append(np.load("b.npy"))
+    assert all((one == results[0]).all() for one in results)
+    hidden = np.repeat(squares(*places)[..., None] > 0, 3, axis=3)
+    assert (results[0][~hidden] == clip[~hidden]).all()
+
+
+def test_masks_of_named_frames_may_differ(run, clip):
+    np.save("m.npy", squares((1, 1), (9, 9)))
+    done = made(run("--mask", "m.npy", "--mask-frames", "2,7", "--save-incomplete", "i.npy"), "i.npy")
+    assert [tuple(t) for t in np.argwhere((done == 0).all(axis=3))[::16]] == [(2, 1, 1), (7, 9, 9)]
+
+
+def test_another_number_of_masks_is_told_with_both(run):
+    np.save("m.npy", squares(*[(1, 1)] * 9))
+    advice = "give one picture for all frames, one a frame, or say with --mask-frames which frames they are for"
+    refused(run("--mask", "m.npy"), f"mask m.npy has 9 frames but clip a.npy has 10; {advice}")
+    refused(run("--mask", "m.npy", "--mask-frames", "0:4"),
+            f"mask m.npy has 9 frames but clip a.npy has 10, of which --mask-frames names 4; {advice}")  # fmt: skip
+    assert not Path("b.npy").exists()
+
+
+def test_masks_that_cannot_be_meant_are_refused(run, clip):
+    np.save("m.npy", np.zeros((FRAMES, 5, 6), np.uint8))
+    refused(run("--mask", "m.npy"), "mask m.npy is 6x5 pixels but clip a.npy is 24x20; they must have the same size")
+    np.save("m.npy", (squares(*[(1, 1)] * FRAMES) // 4))
+    refused(run("--mask", "m.npy"), "mask m.npy marks nothing in any frame: its brightest pixel is 63 of 255, below the threshold 128; "
+            "white = missing; give a lower --mask-threshold or repaint the mask")  # fmt: skip
+    refused(run("--mask", "m.npy", "--mask-threshold", 20, "--mask-frames", "x"),
+            "--mask-frames 'x' is not understood; give frames such as 0,4,7 or slices such as 0::2, counted from 0")  # fmt: skip
+    refused(run("--mask-frames", "1", "--missing-ratio", 0.1), "--mask-frames needs a --mask that is a picture or a clip")
+    assert run("--mask", "m.npy", "--mask-threshold", 20).exit_code == 0
+
+
+def test_what_compression_leaves_in_black_masks_is_no_hole(run, clip):
+    masks = squares(*[(1, 1) if t == 4 else None for t in range(FRAMES)])
+    masks[5, 3, 3] = 1  # alone it would be read as a mask of 0 and 1
+    np.save("m.npy", masks)
+    assert report_of(run("--mask", "m.npy", "--json"))["missing"]["count"] == 48
+
+
+def test_a_colour_stands_for_holes_in_the_frames_that_have_it(run, clip):
+    marked = clip.copy()
+    marked[3, 4:7, 4:7] = (255, 0, 255)
+    np.save("a.npy", marked)
+    report = report_of(run("--mask-color", "#f0f", "--json"))
+    assert (report["missing"]["source"], report["missing"]["pixels"]) == ("color", 9)
+    refused(run("--mask-color", "#0f0", output="c.npy"),
+            "a.npy: no pixel of any frame has the color #0f0; give another color or a --mask-tolerance")  # fmt: skip
+
+
+def test_nan_is_missing_in_floats(run, clip):
+    values = clip.astype(np.float32)
+    values[2, 3:6, 3:6] = np.nan
+    np.save("a.npy", values)
+    report = report_of(run("--json"))
+    assert (report["missing"]["source"], report["missing"]["count"]) == ("nan", 27)
+    done = np.load("b.npy")
+    assert np.isfinite(done).all() and (done[np.isfinite(values)] == values[np.isfinite(values)]).all()
+    assert np.abs(done - clip).max() < 20
+
+
+def test_nothing_that_says_what_is_missing_is_refused(run):
+    refused(run(), "a.npy: nothing says what is missing; give --mask PATH (white = missing), or --missing-ratio 0.5 to hide half of a "
+            "whole clip")  # fmt: skip
+
+
+# What comes out
+
+
+def test_known_entries_come_back_and_measures_are_those_of_the_whole_clip(run, clip):
+    report = report_of(run("--missing-ratio", 0.3, "--chunk", 3, "--json", "--report", "r.json", "--uncertainty", "u.npy"))
+    jsonschema.validate(report, SCHEMA)
+    assert json.loads(Path("r.json").read_text()) == report
+    assert report["input"] | {"sha256": ""} == {
+        "path": "a.npy", "sha256": "", "shape": [10, 20, 24, 3], "dtype": "uint8", "mode": "array", "frames": 10, "rate": None,
+    }  # fmt: skip
+    done, sd = np.load("b.npy"), np.load("u.npy")
+    assert sd.dtype == np.float32 and sd.shape == clip.shape and (done[sd == 0] == clip[sd == 0]).all()
+    assert np.count_nonzero(sd) == report["missing"]["count"] == FRAMES * round(0.3 * clip[0].size)
+    assert report["uncertainty"]["mean_sd"] == pytest.approx(sd[sd > 0].mean(), rel=1e-5)
+    assert 0.5 < report["uncertainty"]["coverage90"] <= 1
+    error = (done.astype(float) - clip) ** 2
+    measured = report["metrics"]
+    assert measured["all"]["psnr"] == pytest.approx(10 * np.log10(255**2 / error.mean()))
+    assert measured["missing"]["psnr"] == pytest.approx(10 * np.log10(255**2 / error[sd > 0].mean()))
+    assert measured["all"]["rre"] == pytest.approx(metrics.rre(clip, done))
+    ssims = [structural_similarity(a, b, channel_axis=2, data_range=255) for a, b in zip(clip, done)]
+    assert measured["all"]["ssim"] == pytest.approx(np.mean(ssims))
+    assert [frame["ssim"] for frame in measured["frames"]] == pytest.approx(ssims)
+    assert [frame["psnr"] for frame in measured["frames"]] == pytest.approx([10 * np.log10(255**2 / e.mean()) for e in error])
+    assert [frame["frame"] for frame in measured["frames"]] == list(range(FRAMES))
+
+
+def test_measures_of_floats_do_not_depend_on_their_unit(run, clip):
+    np.save("a.npy", clip.astype(float))
+    small = report_of(run("--missing-ratio", 0.3, "--json"))["metrics"]
+    np.save("a.npy", clip * 1e200)
+    large = report_of(run("--missing-ratio", 0.3, "--json", "--overwrite"))["metrics"]
+    for key in ("all", "missing", "incomplete"):
+        for measure in ("psnr", "rre"):
+            assert large[key][measure] == pytest.approx(small[key][measure], rel=1e-3)
+
+
+def test_a_reference_is_the_truth_of_a_real_mask(run, clip):
+    np.save("truth.npy", clip)
+    holed = clip.copy()
+    holed[:, 5:9, 6:10] = 255
+    np.save("a.npy", holed)
+    Image.fromarray(squares((5, 6))[0]).save("m.png")
+    measured = report_of(run("--mask", "m.png", "--reference", "truth.npy", "--json"))["metrics"]
+    assert measured["missing"]["psnr"] > 30
+    np.save("truth.npy", clip[:9])
+    refused(run("--mask", "m.png", "--reference", "truth.npy", output="c.npy"),
+            "reference truth.npy is 9 frames of 24x20 array uint8 but clip a.npy is 10 frames of 24x20 array uint8; they must be alike")
+
+
+def test_noise_is_taken_out_of_every_frame_and_added_the_same_way(run, clip):
+    words = ("--missing-ratio", 0.2, "--add-noise", 0.05, "--noise-std", 0.05, "--save-incomplete", "i.npy", "--json")
+    report = report_of(run(*words))
+    jsonschema.validate(report, SCHEMA)
+    noisy, done = np.load("i.npy"), np.load("b.npy")
+    assert report["noise_std"] == pytest.approx(0.05)
+    assert (noisy.astype(float) - clip)[noisy > 0].std() == pytest.approx(0.05 * 255, rel=0.1)
+    assert ((done.astype(float) - clip)[noisy > 0]).std() < 0.04 * 255
+    report_of(run(*words, "--chunk", 4, "--overwrite"))
+    assert (np.load("i.npy") == noisy).all()
+
+
+def test_frames_out_of_range_pass_as_they_are(run, clip):
+    report = report_of(run("--missing-ratio", 0.3, "--frames", "2:5", "--json"))
+    done = np.load("b.npy")
+    assert set(np.flatnonzero((done != clip).any(axis=(1, 2, 3)))) == {2, 3, 4}
+    assert [frame["frame"] for frame in report["metrics"]["frames"]] == [2, 3, 4]
+    refused(run("--missing-ratio", 0.3, "--frames", "20:30", output="c.npy"), "--frames '20:30' names none of the 10 frames of the clip")
+
+
+def test_lost_frames_are_completed_from_those_beside(run, clip):
+    report = report_of(run("--missing-ratio", 0.3, "--missing-pattern", "frames", "--json"))
+    assert report["missing"]["pixels"] == 3 * HEIGHT * WIDTH
+    assert report["metrics"]["missing"]["psnr"] is not None
+    done = np.load("b.npy")
+    assert (done == clip).all(axis=(1, 2, 3)).sum() >= 7
+
+
+def test_a_method_that_looks_at_single_frames_cannot_make_lost_ones(tdc, clip):
+    words = ("--missing-ratio", 0.3, "--missing-pattern", "frames", "--method", "nearest")
+    result = tdc("complete-video", "a.npy", "-o", "b.npy", *words)
+    assert result.exit_code == 2 and "is missing altogether, and method nearest completes each frame by itself" in result.stderr
+
+
+def test_a_gap_too_long_for_a_chunk_is_found_before_any_work(run, clip):
+    np.save("m.npy", np.repeat(np.array([0, 1, 1, 1, 1, 1, 1, 1, 1, 1], bool), HEIGHT * WIDTH).reshape(clip.shape[:3]))
+    result = run("--mask", "m.npy", "--chunk", 1)
+    assert result.exit_code == 2 and "are all missing altogether, and no more than 1 are completed at a time" in result.stderr
+
+
+def test_methods_of_another_order_are_refused(tdc, clip):
+    result = tdc("complete-video", "a.npy", "-o", "b.npy", "--missing-ratio", 0.1, "--method", "tsvd")
+    refused(result, "method tsvd takes tensors of order 3, not 4; coloured frames one after the other have order 4")
+
+
+@pytest.mark.parametrize("method", ["nearest", "patches", "halrtc"])
+def test_a_grey_clip_by_other_methods(tdc, folder, method):
+    np.save("a.npy", moving(6, None))
+    more = {"halrtc": ("--param", "iterations=5"), "patches": ("--param", "passes=1")}.get(method, ())
+    report = report_of(tdc("complete-video", "a.npy", "-o", "b.npy", "--missing-ratio", 0.3, "--method", method, "--json", *more))
+    jsonschema.validate(report, SCHEMA)
+    assert np.load("b.npy").shape == (6, HEIGHT, WIDTH) and report["metrics"]["missing"]["psnr"] > 15
+
+
+def test_the_summary_counts_frames_too(run):
+    shown = run("--missing-ratio", 0.3, "--missing-pattern", "pixels").stdout.splitlines()
+    assert shown[0].startswith("b.npy: 1440 of 4800 pixels missing (30.0%), field, ")
+
+
+def test_everything_to_look_at(run):
+    looked = ("--panel", "p.png", "--side-by-side", "s.npy", "--html", "h.html")
+    result = run("--missing-ratio", 0.3, "--uncertainty", "u.npy", *looked)
+    assert result.exit_code == 0, result.stderr
+    assert Image.open("p.png").format == "PNG"
+    assert np.load("s.npy").shape[0] == FRAMES and np.load("s.npy").shape[2] >= 3 * WIDTH
+    assert "frame 0" in Path("h.html").read_text() and "<script" in Path("h.html").read_text()
+
+
+def test_a_dry_run_tells_chunks_and_cost_and_writes_nothing(run):
+    before = sorted(os.listdir())
+    shown = run("--missing-ratio", 0.3, "--dry-run", "--chunk", 4)
+    assert shown.stdout.splitlines() == [
+        "a.npy: 10 frames of 24x20, 30.0% of the entries missing, 10 frames to be completed by field",
+        "  clip: b.npy",
+        "  3 chunks of up to 10 frames, about 1 s on one core and 130 MB",
+    ]
+    assert sorted(os.listdir()) == before
+
+
+def test_nothing_is_overwritten_unasked(run, clip):
+    np.save("b.npy", clip)
+    refused(run("--missing-ratio", 0.3), "b.npy: exists already; give --overwrite to replace it")
+    refused(run("--missing-ratio", 0.3, output="a.npy"), "a.npy: is the input itself; name another file")
+    assert (np.load("b.npy") == clip).all()
+    assert (made(run("--missing-ratio", 0.3, "--overwrite")) != clip).any()
+
+
+def test_options_come_from_the_environment_and_from_a_file(tdc, clip):
+    Path("tdc.toml").write_text('[complete-video]\nmethod = "field"\nmissing-ratio = 0.3\nchunk = 4\n')
+    words = ("--config", "tdc.toml", "complete-video", "a.npy", "-o", "b.npy", "--dry-run")
+    assert "3 chunks" in tdc(*words).stdout
+    assert "10 chunks" in tdc(*words, env={"TDC_COMPLETE_VIDEO_CHUNK": "1"}).stdout
+
+
+# Files of all kinds
+
+
+def written(path, rate):
+    """Write the moving picture as a video file without loss, of `rate` frames a second."""
+    import av
+
+    with av.open(path, "w") as file:
+        stream = file.add_stream("ffv1", rate=rate)
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "bgr0"
+        for values in moving():
+            file.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(values), format="rgb24").reformat(format="bgr0")))
+        file.mux(stream.encode())
+
+
+def test_a_video_file_keeps_rate_times_and_known_pixels(tdc, clip):
+    from tdc_cli.media.video import read_clip
+
+    written("a.mkv", Fraction(30000, 1001))
+    words = ("--missing-ratio", 0.2, "--missing-pattern", "pixels", "--save-incomplete", "i.mkv", "--side-by-side", "s.mp4", "--json")
+    result = tdc("complete-video", "a.mkv", "-o", "b.mkv", "--codec", "ffv1", *QUICK, *words, "--chunk", 4)
+    report = report_of(result)
+    assert (report["input"]["rate"], report["input"]["mode"]) == ("30000/1001", "RGB")
+    before, after = read_clip("a.mkv"), read_clip("b.mkv")
+    assert (after.count, after.rate, after.times) == (before.count, before.rate, before.times)
+    known = [frame.values for frame in read_clip("a.mkv").frames()]
+    done = [frame.values for frame in after.frames()]
+    same = np.mean([(a == b).all(axis=2).mean() for a, b in zip(known, done)])
+    assert 0.8 <= same < 0.9
+    assert read_clip("s.mp4").count == FRAMES
+
+
+def test_folders_of_frames_keep_names_and_transparency(tdc, clip):
+    Path("frames").mkdir()
+    for t, values in enumerate(clip):
+        alpha = np.full((HEIGHT, WIDTH, 1), 255, np.uint8)
+        alpha[4:8, t : t + 4] = 0
+        Image.fromarray(np.concatenate([values, alpha], axis=2)).save(f"frames/f{t}.png")
+    report = report_of(tdc("complete-video", "frames", "-o", "done", "--mask", "alpha", *QUICK, "--json"))
+    assert (report["missing"]["source"], report["missing"]["pixels"]) == ("alpha", FRAMES * 16)
+    assert sorted(p.name for p in Path("done").iterdir()) == [f"f{t}.png" for t in range(FRAMES)]
+    done = np.stack([np.asarray(Image.open(f"done/f{t}.png")) for t in range(FRAMES)])
+    assert (done[..., 3] == 255).all() and np.abs(done[..., :3].astype(float) - clip).max() < 40
+    assert (done[:, 10:, :, :3] == clip[:, 10:]).all()
+    words = ("complete-video", "frames", "--mask", "alpha", *QUICK)
+    refused(tdc(*words, "-o", "done"), "done: exists already; give --overwrite to replace it")
+    refused(tdc(*words, "-o", "frames", "--overwrite"), "frames: is the input itself; name another file")
+    assert tdc("complete-video", "frames", "-o", "done", "--mask", "alpha", *QUICK, "--overwrite").exit_code == 0
+
+
+def test_a_codec_with_loss_is_warned_of(tdc, clip):
+    result = tdc("complete-video", "a.npy", "-o", "b.npy", "--missing-ratio", 0.1, "--codec", "ffv1", *QUICK)
+    assert result.exit_code == 2 and "takes no codec" in result.stderr
+    written("a.mkv", 25)
+    result = tdc("complete-video", "a.mkv", "-o", "b.mp4", "--missing-ratio", 0.1, *QUICK)
+    assert result.exit_code == 0 and "tdc: warning: " in result.stderr and "loss" in result.stderr
+
+
+# Going on
+
+HOLES = ("--missing-ratio", 0.3, "--chunk", 2)
+KILLED = """
+import os, signal, sys
+from tdc_cli.commands.main import main
+from tdc_cli.pipeline.clip.store import Store
+save, saved = Store.save, []
+def and_die(self, *args):
+    save(self, *args)
+    saved.append(args)
+    if len(saved) == 2:
+        os.kill(os.getpid(), signal.{})
+Store.save = and_die
+main(sys.argv[1:])
+"""
+
+
+def stopped(how="SIGKILL", *more):
+    """Complete `a.npy` in five chunks, in a process that gets a signal after the second one; the finished process."""
+    words = ["complete-video", "a.npy", "-o", "b.npy", *QUICK, *map(str, HOLES), *more]
+    return subprocess.run([sys.executable, "-c", KILLED.format(how), *words], capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """First frames of the chunks that this process has saved."""
+    saved, save = [], Store.save
+
+    def counting(self, chunk, *args):
+        saved.append(chunk.first)
+        save(self, chunk, *args)
+
+    monkeypatch.setattr(Store, "save", counting)
+    return saved
+
+
+def test_after_a_kill_finished_chunks_are_not_done_again(run, counted):
+    whole = made(run(*HOLES, output="whole.npy"), "whole.npy")
+    counted.clear()
+    killed = stopped()
+    assert killed.returncode == -signal.SIGKILL
+    assert sorted(p.name for p in Path(".b.npy.tdc-work").iterdir()) == ["00000000-00000002.npz", "00000002-00000004.npz", "run.json"]
+    assert not Path("b.npy").exists()
+    done = run(*HOLES, "--resume")
+    assert (made(done) == whole).all() and counted == [4, 6, 8]
+    assert not Path(".b.npy.tdc-work").exists()
+    assert (Path("b.npy").read_bytes()) == Path("whole.npy").read_bytes()
+
+
+def test_ctrl_c_keeps_finished_chunks_and_says_so(run, counted):
+    result = stopped("SIGINT")
+    assert result.returncode == 130
+    assert [line for line in result.stderr.splitlines() if "chunks of" not in line] == [
+        f"tdc: note: finished chunks are kept in {Path('.b.npy.tdc-work').absolute()}; the same command with --resume goes on from there",
+        "tdc: interrupted",
+    ]
+    assert run(*HOLES, "--resume", "--threads", 1).exit_code == 0 and counted == [4, 6, 8]
+
+
+def test_what_a_stopped_run_has_left_is_neither_lost_nor_mixed_up(run, clip, counted):
+    stopped()
+    work = Path(".b.npy.tdc-work").absolute()
+    left = f"b.npy: a run that did not come to its end has left finished chunks in {work}"
+    refused(run(*HOLES), f"{left}; go on with --resume, or begin anew with --overwrite")
+    line = (f"--resume: the finished chunks in {work} are of another input, other options or another version; repeat those, or begin anew "
+            "with --overwrite in place of --resume")  # fmt: skip
+    refused(run(*HOLES, "--resume", "--seed", 1), line)
+    np.save("a.npy", clip[:, ::-1])
+    refused(run(*HOLES, "--resume"), line)
+    assert len(list(work.iterdir())) == 3
+    np.save("a.npy", clip)
+    assert run(*HOLES, "--overwrite").exit_code == 0 and counted == [0, 2, 4, 6, 8] and not work.exists()
+
+
+def test_a_damaged_chunk_is_done_again(run, counted):
+    whole = made(run(*HOLES, output="whole.npy"), "whole.npy")
+    stopped()
+    kept = Path(".b.npy.tdc-work/00000002-00000004.npz")
+    kept.write_bytes(kept.read_bytes()[:-30])
+    counted.clear()
+    assert (made(run(*HOLES, "--resume")) == whole).all() and counted == [2, 4, 6, 8]
+
+
+def test_two_runs_at_once_do_not_mix(run, clip):
+    stopped()
+    hold = "import sys; from tdc_cli.media.files import hold; f = hold('.b.npy.tdc-work/run.json'); print(1, flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        other.stdout.readline()
+        refused(run(*HOLES, "--resume"), "b.npy: another run is at work on it; wait for its end or name another file")
+        other.stdin.close()
+    assert run(*HOLES, "--resume").exit_code == 0
+
+
+def test_resume_without_anything_to_go_on_with_is_a_run_like_any_other(run):
+    assert run(*HOLES, "--resume").exit_code == 0
+
+
+def test_a_failure_leaves_no_half_file(run, monkeypatch):
+    from tdc_cli.errors import OutputError
+    from tdc_cli.pipeline.clip import finish
+
+    def full(*args, **more):
+        raise OutputError("b.npy: cannot be written (No space left on device)")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(finish, "write_clip", full)
+        result = run(*HOLES, "--report", "r.json")
+    refused(result, "b.npy: cannot be written (No space left on device)", 1)
+    assert not Path("b.npy").exists() and not Path("r.json").exists()
+    assert run(*HOLES, "--report", "r.json", "--resume").exit_code == 0
