@@ -19,12 +19,6 @@ _TEXT = {"type": ["string", "null"]}
 _NUMBERS = {"type": "array", "items": _NUMBER}
 
 
-def _object(properties, nullable=False, more=False, description=None, optional=()):
-    """JSON Schema of an object that has all `properties` but the `optional` ones; others only if `more`."""
-    made = {
-        "type": ["object", "null"] if nullable else "object",
-        "properties": properties,
-        "required": [name for name in properties if name not in optional],
 def _object(properties, nullable=False, more=False, description=None, optional=None):
     """JSON Schema of an object that has all `properties` and may have the `optional` ones; others only if `more`."""
     made = {
@@ -130,9 +124,6 @@ SCHEMA = {
                         {"rre": _NUMBER}, nullable=True, more=True, description="of the low-rank part alone; synthetic problems"
                     ),
                     "oracle_floor": {**_NUMBER, "description": "rre over all entries of an oracle that knows all but the missing residual"},
-                    "frames": {"type": ["array", "null"]},
-                    "low_rank": {"type": ["object", "null"]},
-                    "oracle_floor": _NUMBER,
                     "frames": {
                         "type": ["array", "null"],
                         "items": _object({"frame": _COUNT, "psnr": _NUMBER, "ssim": _NUMBER, "missing_psnr": _NUMBER}),
@@ -149,6 +140,8 @@ SCHEMA = {
             "environment": _object({"python": {"type": "string"}, "threads": {"type": "integer", "minimum": 1}}, more=True),
             "outputs": _map({"type": "string"}),
             "warnings": {"type": "array", "items": {"type": "string"}},
+        },
+        optional={
             "synthetic": _object(
                 {
                     "kind": {"type": "string"},
@@ -163,7 +156,6 @@ SCHEMA = {
                 description="the truth of a synthetic problem",
             ),
         },
-        optional=("synthetic",),
     ),
 }
 

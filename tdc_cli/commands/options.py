@@ -251,15 +251,6 @@ telling = stack(
     ),
 )
 
-what_is_missing = stack(
-    click.option(
-        "--mask",
-        type=_path,
-        metavar="PATH|alpha",
-        help="Picture that marks the missing pixels: white = missing; or a folder that has one for every picture; or the word alpha: what "
-        "is transparent in INPUT is missing.",
-    ),
-    click.option("--mask-suffix", default="", metavar="TEXT", help="What follows a picture's name in that of its mask, such as _mask."),
 how_masks_are_read = stack(
     click.option("--invert-mask", is_flag=True, help="Black = missing instead."),
     click.option(
@@ -286,21 +277,6 @@ how_masks_are_read = stack(
         metavar="N",
         help="How far, of 255, each channel may be from --mask-color.",
     ),
-)
-
-missing_ratio = click.option(
-    "--missing-ratio",
-    type=_share,
-    metavar="SHARE",
-    help="Hide this share of a whole input, which then is the truth for the metrics.",
-)
-
-add_noise = click.option(
-    "--add-noise",
-    type=FiniteRange(0),
-    default=0.0,
-    metavar="SD",
-    help="Add Gaussian noise first; a fraction of the full range (0.1 = 25.5 of 255), data units for floats.",
 )
 
 what_is_missing = stack(

@@ -71,16 +71,14 @@ def complete(method, config, values, observed, *, rng, path, monitor=methods.sil
     start = time.perf_counter()
     notes = warm_up(method, config, values.ndim, monitor)
     warm = time.perf_counter()
-    completion = solve(method, config, values, observed, rng=rng, path=path, monitor=monitor)
+    completion = solve(method, config, values, observed, rng=rng, path=path, monitor=monitor, **further)
     return replace(completion, warnings=(*completion.warnings, *notes)), warm - start, time.perf_counter() - warm
 
 
-def solve(method, config, values, observed, *, rng, path, monitor=methods.silent):
+def solve(method, config, values, observed, *, rng, path, monitor=methods.silent, **further):
     """Completion by the method, whatever is observed; see `complete`."""
     # NaN under the mask: a method that reads what it must not see is found out at once.
     completion = method.load().complete(np.where(observed, values, np.nan), observed, config, rng=rng, monitor=monitor, **further)
-    done = time.perf_counter()
-    completion = method.load().complete(np.where(observed, values, np.nan), observed, config, rng=rng, monitor=monitor)
     bad = np.count_nonzero(~np.isfinite(completion.mean))
     if bad:
         raise NumericalError(f"{path}: method {method.name} gave {bad} values that are not finite; try another method")
