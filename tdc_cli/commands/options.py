@@ -15,7 +15,7 @@ from ..errors import ConfigError, TdcError
 PATTERNS = ("entries", "pixels", "rows", "columns", "blocks", "text", "scratches")
 CLIP_PATTERNS = (*PATTERNS, "frames")
 FORMATS = ("png", "jpg", "tif", "webp", "bmp", "npy")
-RESIDUALS = ("auto", "mixture", "none")
+RESIDUALS = ("auto", "mixture", "none", "separable")
 
 
 class Failed(Exception):

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import ConfigError, NumericalError
 from ..kernels import kernel_threads
-from ..model import diagnostics, fit
+from ..model import diagnostics, fit, separable
 from ..model.coherence import Coherence
 from ..model.posterior import Scale
 from ..model.problem import Problem
@@ -27,7 +27,7 @@ from . import Completion, check_noise_std, silent
 SMALL = 100_000
 SMALL_RANK, SMALL_BURN_IN, SMALL_SAMPLES = 20, 200, 100
 LARGE_RANK, LARGE_BURN_IN, LARGE_SAMPLES = 130, 50, 40
-RESIDUALS = ("auto", "mixture", "none")
+RESIDUALS = ("auto", "mixture", "none", "separable")
 # Bounds that keep a slip of the keyboard from asking for more than any machine has.
 MOST = {"rank": 2000, "components": 50, "burn_in": 1_000_000, "samples": 1_000_000, "chains": 1000}
 LARGEST = 1e9
@@ -54,8 +54,9 @@ class Config:
         Number of CP components at the start; None: 20 up to 100,000 entries, 130 above.
     components : int
         Mixture components at the start; fewer as burn-in finds them not needed.
-    residual : {"auto", "mixture", "none"}
-        Non-low-rank part; `auto` decides by predicting held-out observed entries.
+    residual : {"auto", "mixture", "none", "separable"}
+        Non-low-rank part; `auto` decides by predicting held-out observed entries. `separable`, for tensors of which whole fibers are
+        missing, explains everything by how alike the slices of every mode are, and leaves nothing to the low-rank part.
     low_rank : bool
         False leaves out the low-rank part.
     spatial : bool
@@ -165,8 +166,12 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=No
     config = with_defaults(data, config)
     with kernel_threads(None if work(data, config) > PARALLEL_WORK else 1):
         try:
-            config, pilots = choose_residual(data, config, rng, monitor)
+            fibers = separable.fiber_mode(observed)
+            config, pilots = choose_residual(data, config, fibers, rng, monitor)
             scale = Scale.of(data.values)
+            if config.residual == "separable":
+                found = fit_separable(data, scale, config, fibers, monitor, "iteration")
+                return separable_summary(found, scale, config, pilots)
             plan = fit.Schedule(config.burn_in, config.samples, config.chains, config.sampler)
             told = watch and (lambda chain, value, kept: watch(chain, scale.centre + scale.spread * value, kept))
             result = sample(data, scale, config, rng, plan, monitor, "sweep", told)
@@ -231,41 +236,101 @@ def noise(config, scale):
     return max(CLEAN_NOISE, step) ** -2, False
 
 
-def choose_residual(data, config, rng, monitor):
-    """Config with `auto` decided: whichever residual predicts held-out observed entries better, in a short run of each.
+def fit_separable(data, scale, config, fibers, monitor, label):
+    """The Gaussian tensor with separable covariance, standardised.
+
+    Raises
+    ------
+    ConfigError
+        It cannot be fitted to what is missing.
+    """
+    if fibers is None:
+        raise ConfigError("residual 'separable' is for tensors of three modes or more of which whole fibers are missing, and for at most "
+                          f"{separable.MOST_FIBERS} fibers; try residual 'auto'")
+    values, observed = np.zeros(data.shape), np.zeros(data.shape, dtype=bool)
+    values.reshape(-1)[data.flat] = (data.values - scale.centre) / scale.spread
+    observed.reshape(-1)[data.flat] = True
+    done = 0
+
+    def step():
+        nonlocal done
+        done += 1
+        monitor(done, separable.MOST_ITERATIONS, label)
+
+    least = ((config.resolution or 0.0) / scale.spread) ** 2 / 12.0
+    found = separable.fit(values, observed, fibers, least_noise=least, step=step)
+    monitor(done, done, label)
+    return found
+
+
+def choose_residual(data, config, fibers, rng, monitor):
+    """Config with `auto` decided: whichever residual predicts held-out observed entries best, in a short run of each.
+
+    Parameters
+    ----------
+    data : Observed
+    config : Config
+    fibers : int or None
+        Mode along which whole fibers are missing.
+    rng : numpy.random.Generator
+    monitor : callable
 
     Returns
     -------
     Config
     pilots : dict or None
-        Root mean squared error of both on the held-out entries, in data units.
+        Root mean squared error of each on the held-out entries, in data units.
     """
     if config.residual != "auto":
         return config, None
     if not config.low_rank or data.size < 20:
         return replace(config, residual="mixture"), None
-    chosen = rng.permutation(data.size)
-    count = min(MOST_HELD_OUT, max(1, round(HELD_OUT_SHARE * data.size)))
-    held, kept = np.sort(chosen[:count]), np.sort(chosen[count:])
+    held = held_out(data, fibers, rng)
+    part, hidden = data.flat[~held], data.flat[held]
     values = np.zeros(data.shape)
     values.reshape(-1)[data.flat] = data.values
     mask = np.zeros(data.shape, dtype=bool)
-    mask.reshape(-1)[data.flat[kept]] = True
+    mask.reshape(-1)[part] = True
     part = Observed.of(values, mask)
     scale = Scale.of(part.values)
     errors = {}
     short = replace(config, rank=min(PILOT_RANK, start_rank(config)))
     burn_in = min(config.burn_in, max(LEAST_PILOT, int(PILOT_WORK / work(data, short))))
     small = work(data, config) <= PARALLEL_WORK
-    for residual in ("none", "mixture"):
-        # a single chain of a mixture may end in a poor mode, which must not decide; on large tensors time is too short for two
-        chains = 2 if small and residual == "mixture" else 1
-        plan = fit.Schedule(burn_in, PILOT_SAMPLES, chains, config.sampler)
-        result = sample(part, scale, replace(short, residual=residual), rng, plan, monitor, f"pilot {residual}")
+    for residual in ("none", "mixture") if fibers is None or config.spatial else ("none", "mixture", "separable"):
+        label = f"pilot {residual}"
+        if residual == "separable":
+            mean = fit_separable(part, scale, config, fibers, monitor, label).mean
+        else:
+            # a single chain of a mixture may end in a poor mode, which must not decide; on large tensors time is too short for two
+            chains = 2 if small and residual == "mixture" else 1
+            plan = fit.Schedule(burn_in, PILOT_SAMPLES, chains, config.sampler)
+            mean = sample(part, scale, replace(short, residual=residual), rng, plan, monitor, label).moments.mean
         # Squared in standardised units, where no size of the data overflows.
-        error = result.moments.mean.reshape(-1)[data.flat[held]] - (data.values[held] - scale.centre) / scale.spread
+        error = mean.reshape(-1)[hidden] - (data.values[held] - scale.centre) / scale.spread
         errors[residual] = float(scale.spread * np.sqrt(np.mean(error**2)))
     return replace(config, residual=min(errors, key=errors.get)), errors
+
+
+def held_out(data, fibers, rng):
+    """Which observed entries the pilots do not see, (n,) bool: in the shape of what is missing, since that is what must be predicted.
+
+    Parameters
+    ----------
+    data : Observed
+    fibers : int or None
+        Mode along which whole fibers are missing; None: single entries are held out.
+    rng : numpy.random.Generator
+    """
+    if fibers is None:
+        groups, each = np.arange(data.size), 1
+    else:
+        each = data.shape[fibers]
+        index = [c for k, c in enumerate(data.coordinates) if k != fibers]
+        groups = np.ravel_multi_index(index, [n for k, n in enumerate(data.shape) if k != fibers])
+    names = np.unique(groups)
+    count = min(MOST_HELD_OUT // each or 1, max(1, round(HELD_OUT_SHARE * len(names))))
+    return np.isin(groups, rng.permutation(names)[:count])
 
 
 def summary(result, scale, config, pilots):
@@ -304,6 +369,23 @@ def summary(result, scale, config, pilots):
         low_rank=spread * moments.low_rank,
         weights=np.sort(spread * unit_weights(result.states[0]))[::-1].tolist(),
         warnings=tuple(warnings),
+    )
+
+
+def separable_summary(found, scale, config, pilots):
+    """Completion in data units from a standardised Gaussian."""
+    parameters = asdict(config) | {"ordered_modes": list(config.ordered_modes)}
+    if pilots is not None:
+        parameters["held_out_rmse"] = pilots
+    sd, predictive_sd = scale.spread * np.sqrt(found.variance), scale.spread * np.sqrt(found.variance + found.noise_variance)
+    return Completion(
+        mean=scale.centre + scale.spread * found.mean,
+        sd=sd,
+        predictive_sd=predictive_sd,
+        interval_sd=predictive_sd,
+        latent_interval_sd=sd,
+        noise_std=float(scale.spread * np.sqrt(found.noise_variance)),
+        parameters=parameters,
     )
 
 
