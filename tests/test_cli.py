@@ -552,17 +552,18 @@ def test_info_knows_the_cache_and_what_is_not_installed(tdc, monkeypatch):
 
     plain = metadata.version
 
-    def without_av(package):
-        if package == "av":
+    def without_tensorly(package):
+        if package == "tensorly":
             raise metadata.PackageNotFoundError(package)
         return plain(package)
 
-    monkeypatch.setattr(metadata, "version", without_av)
+    monkeypatch.setattr(metadata, "version", without_tensorly)
     facts = json.loads(tdc("info", "--json", env={"NUMBA_OPT": "3"}).stdout)
-    assert facts["av"] is None and facts["environment"]["NUMBA_OPT"] == "3" and facts["cores"] >= 1
+    assert facts["tensorly"] is None and facts["environment"]["NUMBA_OPT"] == "3" and facts["cores"] >= 1
     assert all(os.access(cache, os.W_OK) for cache in facts["cache"])
     assert facts["codecs"]["webp"] and facts["linear_algebra"]
-    assert "\nav: none\n" in tdc("info").stdout
+    assert ".mkv" in facts["clips"] and facts["clip_codecs"]["h264"] == "libx264" and facts["clip_codecs"]["libavcodec"]
+    assert "\ntensorly: none\n" in tdc("info").stdout
 
 
 def test_what_the_picture_decides_is_shown_as_such(tdc):

@@ -2,11 +2,10 @@
 
 import click
 
-_LIBRARIES = ("numpy", "scipy", "numba", "scikit-image", "pillow", "tifffile", "imagecodecs", "matplotlib", "click", "arviz-stats",
+_LIBRARIES = ("numpy", "scipy", "numba", "scikit-image", "pillow", "tifffile", "imagecodecs", "av", "matplotlib", "click", "arviz-stats",
               "joblib", "threadpoolctl")  # fmt: skip
 # Packages that add something where they are installed, by the names under which they come.
 _OPTIONAL = {
-    "av": ("av",),
     "opencv": ("opencv-python-headless", "opencv-python", "opencv-contrib-python-headless", "opencv-contrib-python"),
     "pywavelets": ("pywavelets",),
     "tensorly": ("tensorly",),
@@ -24,7 +23,7 @@ def info(as_json):
     import platform
 
     from .. import __version__, media, threads
-    from ..media import codecs
+    from ..media import codecs, video
 
     facts = {
         "tdc": __version__,
@@ -36,6 +35,8 @@ def info(as_json):
         "formats": media.extensions(),
         "holds": {f.name: f"{' '.join(f.modes)} of {' '.join(f.types)}" for f in media.FORMATS.values()},
         "codecs": codecs.versions(),
+        "clips": video.extensions(),
+        "clip_codecs": codecs.of_clips(),
         "linear_algebra": _linear_algebra(),
         "environment": {key: value for key, value in sorted(os.environ.items()) if key.startswith(_PREFIXES)},
         **{name: _version(name) for name in _LIBRARIES},

@@ -11,3 +11,16 @@ def versions():
         "tiff": features.version("libtiff"),
         "webp": features.version("webp"),
     }
+
+
+def of_clips():
+    """Version of FFmpeg's codecs, and name of every codec of clips to FFmpeg's names of its encoders; None where this build lacks one."""
+    import av
+
+    from .video import CODECS
+
+    told = {"libavcodec": ".".join(map(str, av.library_versions["libavcodec"]))}
+    for name, codec in CODECS.items():
+        encoders = sorted(set(codec.encoders.values()))
+        told[name] = " ".join(encoders) if av.codecs_available.issuperset(encoders) else None
+    return told

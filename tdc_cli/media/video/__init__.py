@@ -5,9 +5,9 @@ import numpy as np
 from ...errors import ConfigError, InputError, OutputError
 from ..files import absence, write_file, write_folder
 from .clip import Clip
-from .formats import CLIP_FORMATS, CODECS, FOLDER, QUALITY, named
+from .formats import CLIP_FORMATS, CODECS, FOLDER, QUALITY, extensions, named
 
-__all__ = ["CLIP_FORMATS", "CODECS", "QUALITY", "Clip", "check_clip", "named", "read_clip", "write_clip"]
+__all__ = ["CLIP_FORMATS", "CODECS", "QUALITY", "Clip", "check_clip", "extensions", "named", "read_clip", "write_clip"]
 
 
 def read_clip(path):

@@ -160,6 +160,11 @@ CLIP_FORMATS = {
 EXTENSIONS = {extension: f for f in CLIP_FORMATS.values() for extension in f.extensions}
 
 
+def extensions():
+    """Every extension of a clip, sorted."""
+    return sorted(EXTENSIONS)
+
+
 def named(path, error=InputError):
     """The `ClipFormat` that `path` names: by its extension, or a folder where it has none or is one.
 
@@ -173,6 +178,6 @@ def named(path, error=InputError):
     if Path(path).is_dir() or not suffix:
         return CLIP_FORMATS[FOLDER]
     if suffix not in EXTENSIONS:
-        known = ", ".join(sorted(EXTENSIONS))
+        known = ", ".join(extensions())
         raise error(f"{path}: extension {suffix!r} is not known for clips; use one of {known}, or a folder of frames")
     return EXTENSIONS[suffix]
