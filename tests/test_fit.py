@@ -170,6 +170,29 @@ def test_merging_keeps_mass_mean_and_variance():
     assert np.isclose(w @ (v + m**2), weights @ (variances + means**2))
 
 
+def test_under_noise_the_mixture_is_preferred_for_what_it_gains_at_observed_entries():
+    alike = {"none": 0.05, "mixture": 0.051}
+    assert datc.preferred_residual(alike, missing=0.1, noise_std=0.03) == "mixture"
+    assert datc.preferred_residual(alike, missing=0.99, noise_std=0.03) == "none"
+    assert datc.preferred_residual(alike, missing=0.1, noise_std=0.0) == "none"
+    assert datc.preferred_residual(alike, missing=0.1, noise_std="auto") == "none"
+    # what is left is the noise alone: nothing to gain
+    assert datc.preferred_residual({"none": 0.0301, "mixture": 0.0302}, missing=0.1, noise_std=0.03) == "none"
+    assert datc.preferred_residual({"none": 0.06, "mixture": 0.05}, missing=0.5, noise_std=0.0) == "mixture"
+
+
+def test_a_clip_with_texture_beyond_low_rank_and_noise_is_denoised_at_observed_entries():
+    rng = np.random.default_rng(3)
+    low_rank = np.einsum("ir,jr,kr->ijk", *(rng.standard_normal((n, 2)) for n in (12, 11, 10)))
+    latent = low_rank + 0.3 * rng.standard_normal(low_rank.shape)
+    observed = rng.random(latent.shape) > 0.1
+    noisy = latent + 0.3 * rng.standard_normal(latent.shape)
+    auto, none = (complete(noisy, observed, residual=residual, noise_std=0.3) for residual in ("auto", "none"))
+    assert auto.parameters["residual"] == "mixture"
+    wrong = [np.mean((done.mean - latent)[observed] ** 2) for done in (auto, none)]
+    assert wrong[0] < 0.75 * wrong[1]
+
+
 def test_the_residual_is_chosen_by_prediction():
     """Outliers call for the mixture, a smooth tensor with a Gaussian misfit does not."""
     sparse = synth.draw((20, 20, 20), 2, "sparse", missing_ratio=0.5, noise_std=0.03, seed=3)

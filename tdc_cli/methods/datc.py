@@ -22,11 +22,12 @@ from ..model.state import Priors, unit_weights
 from ..tensor import Observed
 from . import Completion, check_noise_std, silent
 
-# Up to this many entries a tensor is small: it starts at the paper's rank of 20 and can afford long chains. Large ones, pictures and
-# video, start above the paper's 100, which gains 0.5 dB at 60 % missing, and are sampled for as long as a user waits.
-SMALL = 100_000
-SMALL_RANK, SMALL_BURN_IN, SMALL_SAMPLES = 20, 200, 100
-LARGE_RANK, LARGE_BURN_IN, LARGE_SAMPLES = 130, 50, 40
+# By the number of entries: a small tensor starts at the paper's rank of 20 and can afford long chains. Pictures start above the paper's
+# 100, which gains 0.5 dB at 60 % missing, clips of twenty frames higher still, and both are sampled for as long as a user waits.
+SMALL, LARGE = 100_000, 1_000_000
+SMALL_DEFAULTS = {"rank": 20, "burn_in": 200, "samples": 100}
+MIDDLE_DEFAULTS = {"rank": 130, "burn_in": 50, "samples": 40}
+LARGE_DEFAULTS = {"rank": 200, "burn_in": 30, "samples": 20}
 RESIDUALS = ("auto", "mixture", "none", "separable")
 # Bounds that keep a slip of the keyboard from asking for more than any machine has.
 MOST = {"rank": 2000, "components": 50, "burn_in": 1_000_000, "samples": 1_000_000, "chains": 1000}
@@ -38,6 +39,9 @@ HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 20_000
 # A pilot takes as many sweeps of burn-in as the run itself, fewer where that is more than this many multiply-adds, but at least 20;
 # large tensors start from fewer components, which settles the question as well.
 PILOT_WORK, LEAST_PILOT, PILOT_SAMPLES, PILOT_RANK = 2e10, 20, 10, 40
+# Squared error that the mixture must leave, relative to the residual that predicts best, to be preferred for what it gains at observed
+# entries: the reckoning is rough, and where the low-rank part is right there is nothing to gain.
+LEAST_GAIN = 0.9
 # Multiply-adds of a sweep below which a second thread costs more than it gives.
 PARALLEL_WORK = 1e8
 # Noise of a clean tensor under the mixture, relative to the data's spread: a floor that keeps the chain moving.
@@ -51,7 +55,7 @@ class Config:
     Attributes
     ----------
     rank : int or None
-        Number of CP components at the start; None: 20 up to 100,000 entries, 130 above.
+        Number of CP components at the start; None: 20 up to 100,000 entries, 130 up to a million, 200 above.
     components : int
         Mixture components at the start; fewer as burn-in finds them not needed.
     residual : {"auto", "mixture", "none", "separable"}
@@ -64,7 +68,8 @@ class Config:
     ordered_modes : tuple of int
         Modes with an order in space or time, from 0; of a picture rows and columns.
     burn_in, samples : int or None
-        Sweeps to forget the start and sweeps that count, in every chain; None: 200 and 100 up to 100,000 entries, 50 and 40 above.
+        Sweeps to forget the start and sweeps that count, in every chain; None: 200 and 100 up to 100,000 entries, 50 and 40 up to a
+        million, 30 and 20 above.
     chains : int
         Independent chains, each from a start of its own.
     sampler : {"collapsed", "literal"}
@@ -182,9 +187,9 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=No
 
 def with_defaults(data, config):
     """Config with rank, burn-in and samples decided by the size of the tensor where they were left open."""
-    small = np.prod(data.shape, dtype=float) <= SMALL
-    rank, burn_in, samples = (SMALL_RANK, SMALL_BURN_IN, SMALL_SAMPLES) if small else (LARGE_RANK, LARGE_BURN_IN, LARGE_SAMPLES)
-    return replace(config, rank=config.rank or rank, burn_in=config.burn_in or burn_in, samples=config.samples or samples)
+    size = np.prod(data.shape, dtype=float)
+    defaults = SMALL_DEFAULTS if size <= SMALL else MIDDLE_DEFAULTS if size <= LARGE else LARGE_DEFAULTS
+    return replace(config, **{name: getattr(config, name) or value for name, value in defaults.items()})
 
 
 def start_rank(config):
@@ -309,7 +314,35 @@ def choose_residual(data, config, fibers, rng, monitor):
         # Squared in standardised units, where no size of the data overflows.
         error = mean.reshape(-1)[hidden] - (data.values[held] - scale.centre) / scale.spread
         errors[residual] = float(scale.spread * np.sqrt(np.mean(error**2)))
-    return replace(config, residual=min(errors, key=errors.get)), errors
+    missing = 1.0 - data.size / np.prod(data.shape, dtype=float)
+    return replace(config, residual=preferred_residual(errors, missing, config.noise_std)), errors
+
+
+def preferred_residual(errors, missing, noise_std):
+    """The residual that predicts best, or the mixture where what it gains at observed entries outweighs what it loses in prediction.
+
+    Under noise observed entries are estimated too. There the low-rank part alone errs as much as it does elsewhere, by a variance e, while
+    the mixture takes what the low-rank part leaves over for signal of that variance, which leaves ``e n / (e + n)`` under noise of variance n.
+
+    Parameters
+    ----------
+    errors : dict of str to float
+        Root mean squared error of each residual on held-out entries.
+    missing : float
+        Share of entries that are missing.
+    noise_std : float or "auto"
+        In the same units; 0 or "auto": prediction alone counts.
+
+    Returns
+    -------
+    str
+    """
+    best = min(errors, key=errors.get)
+    if noise_std == "auto" or noise_std == 0:
+        return best
+    left = {name: max((error / noise_std) ** 2 - 1.0, 0.0) for name, error in errors.items()}  # in units of the noise's variance
+    of_mixture = left["mixture"] * (missing + (1.0 - missing) / (left["mixture"] + 1.0))
+    return "mixture" if of_mixture < LEAST_GAIN * left[best] else best
 
 
 def held_out(data, fibers, rng):
