@@ -45,6 +45,9 @@ _SUITES = (
     Suite("smoke", "does the installation work? three methods, small data, under a minute; exit code 1 if not"),
     Suite("synthetic", "tables performance and effectivenss of the paper: RRE on synthetic tensors, 8 competitors"),
     Suite("rank", "figure rank of the paper: the rank that is inferred of synthetic tensors"),
+    Suite("fit", "table Fittness and figure mtpi of the paper: the distribution of the residual that is found"),
+    Suite("convergence", "figure convergence of the paper: the error after every sweep of the sampler"),
+    Suite("speed", "time and peak memory of every method, and how they grow with size, missing ratio and rank"),
 )
 
 SUITES = {suite.name: suite for suite in _SUITES}

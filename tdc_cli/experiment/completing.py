@@ -35,7 +35,7 @@ class Completed:
         return Outcome(metrics, self.seconds, self.memory, details or {}, arrays or {})
 
 
-def complete(cell, values, observed, **facts):
+def complete(cell, values, observed, *, watch=None, **facts):
     """Run the method of `cell`, compiled before its time counts.
 
     Parameters
@@ -46,6 +46,8 @@ def complete(cell, values, observed, **facts):
         The method gets NaN in place of what is not observed.
     observed : (n_1, ..., n_K) ndarray of bool
         True = observed.
+    watch : callable or None
+        For methods that can be watched; see `methods.datc.complete`.
     **facts
         What is known of the data, such as ``noise_std=0.03`` or ``ordered_modes=(0, 1)``: for the methods that have such a parameter.
 
@@ -67,9 +69,10 @@ def complete(cell, values, observed, **facts):
     if hasattr(module, "warm_up"):
         module.warm_up(values.ndim, config)
     rng = np.random.default_rng([cell.seed, METHOD_STREAM])
+    more = {} if watch is None else {"watch": watch}
     with peak() as used:
         begin = time.perf_counter()
-        completion = module.complete(np.where(observed, values, np.nan), observed, config, rng=rng, monitor=methods.silent)
+        completion = module.complete(np.where(observed, values, np.nan), observed, config, rng=rng, monitor=methods.silent, **more)
         seconds = time.perf_counter() - begin
     if not np.isfinite(completion.mean).all():
         raise NumericalError(f"method {cell.method} produced values that are not finite")

@@ -93,3 +93,12 @@ def label(axes, across, up):
         one.set_xlabel(across)
     for one in axes[:, 0]:
         one.set_ylabel(up)
+
+
+def plain_log(axis):
+    """Numbers such as 0.2 on a logarithmic axis, in place of powers."""
+    from matplotlib.ticker import LogLocator
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter("")

@@ -1,12 +1,12 @@
 """Recovery of synthetic tensors, tables performance and effectivenss of the paper.
 
-Protocol: tensors of 30x30x30, CP factors standard normal, weights uniform in [-2, 2], rank 5 and 10, plus a residual E that is zero, sparse
-or the mixture with shifted means (`tdc_cli/synth.py`), plus noise of variance .001, of which 70, 80 or 90 % of the entries are missing at
-random; a new problem for each seed, the same for all methods. Methods run with their defaults, `tmac` to a tolerance of 1e-12; those
-that know a noise level are given it. RRE is against the latent tensor L = X + E, of the estimate as the method returns it.
+Protocol: tensors of 30x30x30, CP factors standard normal, weights uniform in [-2, 2], rank 5 and 10, plus a residual E that is zero,
+sparse or the mixture with shifted means (`tdc_cli/synth.py`), plus noise of variance .001, of which 70, 80 or 90 % of the entries are
+missing at random; a new problem for each seed, the same for all methods. Methods run with their defaults, `tmac` to a tolerance of 1e-12;
+those that know a noise level are given it. RRE is against the latent tensor L = X + E, of the estimate as the method returns it.
 
-Methods by the name of the paper: `datc` is Ours, `datc-ne` and `datc-nx` are its variants, run on the shifted mixture only as in the paper,
-the second with 6, 10, 20 and 50 Gaussians.
+Methods by the name of the paper: `datc` is Ours, `datc-ne` and `datc-nx` are its variants, run on the shifted mixture only as in the
+paper, the second with 6, 10, 20 and 50 Gaussians.
 
 Beside the paper's tables: the floor, the RRE of an oracle that knows X, and E at observed entries, and puts the mean of E elsewhere; and
 where E = 0 the root mean squared error of X beside that of least squares with the true rank, started at the truth.
@@ -128,6 +128,7 @@ def figures(records):
                     points = [point for point in points if point[1] is not None]
                     axes[i, j].plot(*zip(*points) if points else ((), ()), label=name, **drawing.line_style(number))
                 axes[i, j].set(title=f"{KINDS[kind]}, rank {rank}", yscale="log")
+                drawing.plain_log(axes[i, j].yaxis)
         drawing.label(axes, "missing, %", "RRE")
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=min(5, max(1, len(names))))
         return [Figure("performance", "RRE on synthetic tensors over the share that is missing, means over seeds", drawing.png(figure))]

@@ -1,0 +1,93 @@
+"""How the error falls from sweep to sweep, figure convergence of the paper.
+
+Protocol: the problems of suite `synthetic` with the shifted mixture. `datc` runs with its defaults, one chain for each seed, once with the
+collapsed sampler and once with the literal one, Algorithm 1 of the paper; the mixture is asked for, so that the pilot runs fall away. Each
+sweep's state says what it expects of every entry; its RRE is against the latent tensor. From the end of the burn-in on, the RRE of the
+mean of the draws that count is kept as well, which is what the method returns.
+"""
+
+import numpy as np
+
+from ... import metrics
+from ...page import Figure, Table
+from .. import figures as drawing
+from .. import tensors
+from ..cells import Choice
+from ..tables import Column, mean
+
+METHOD, KIND = "datc", "mixture-shifted"
+DEFAULTS = Choice(ratios=(0.7, 0.8, 0.9), seeds=3)
+SAMPLERS = {"collapsed": {"burn_in": 200, "samples": 100}, "literal": {"burn_in": 600, "samples": 200}}
+NEAR = 1.05  # a sweep has arrived when no later one is further than this times the error of the end
+
+
+def cells(choice):
+    """Seed by seed, sampler by sampler."""
+    for seed in range(choice.seeds):
+        variants = [{"residual": "mixture", "chains": 1, "sampler": sampler, **length} for sampler, length in SAMPLERS.items()]
+        yield from tensors.cells(METHOD, KIND, choice, seed, variants)
+
+
+def seconds(cell):
+    """Rough seconds of a cell."""
+    return 10
+
+
+def run(cell, data):
+    """Complete a problem and keep the error of every sweep."""
+    problem = tensors.draw(cell)
+    latent, draws, means = problem.latent, [], []
+    total = np.zeros(latent.shape)
+
+    def watch(chain, estimate, kept):
+        nonlocal total
+        draws.append(metrics.rre(latent, estimate))
+        if kept:
+            total = total + estimate
+            means.append(metrics.rre(latent, total / (len(means) + 1)))
+
+    done, found = tensors.completed(cell, problem, watch=watch)
+    end = float(np.mean(draws[len(draws) - len(means) :]))
+    far = np.flatnonzero(np.array(draws) > NEAR * end)
+    arrived = int(far[-1]) + 2 if len(far) else 1
+    measured = {"rre": found["rre"], "floor": found["floor"], "rre_of_a_draw": end, "sweeps": arrived if arrived <= len(draws) else None}
+    return done.outcome(measured, {"draws": draws, "means": means})
+
+
+def tables(records):
+    """Sweeps until the error stays near its end, and the error there."""
+    rows = []
+    for sampler in SAMPLERS:
+        own = [each for each in records if each["parameters"]["sampler"] == sampler]
+        for rank in tensors.RANKS:
+            for column in tensors.columns(own, rank=rank):
+                group = column.of(own)
+                digits = {"sweeps": 0, "rre_of_a_draw": 4, "rre": 4, "floor": 4}
+                rows.append((sampler, str(rank), column.title, *(mean(group, name).text(count) for name, count in digits.items())))
+    head = ("sampler", "rank", "missing", f"sweeps until within {100 * NEAR - 100:.0f} %", "RRE of a draw", "RRE of the mean", "floor")
+    return [Table("convergence", "Sweeps until the error of the draws stays near that of the end", head, tuple(rows))]
+
+
+def figures(records):
+    """RRE over the sweeps, a panel for each rank and sampler, a line for each ratio and seed."""
+    ratios = sorted({each["ratio"] for each in records})
+    with drawing.canvas(len(SAMPLERS), len(tensors.RANKS), height=4.2, sharey=True, sharex="row") as (figure, axes):
+        for i, sampler in enumerate(SAMPLERS):
+            for j, rank in enumerate(tensors.RANKS):
+                one = axes[i, j]
+                for each in Column("", {"rank": rank}).of(records):
+                    if each["parameters"]["sampler"] != sampler or not each["details"]:
+                        continue
+                    number, (draws, means) = ratios.index(each["ratio"]), (each["details"][name] for name in ("draws", "means"))
+                    label = f"{each['ratio']:.0%} missing" if each["seed"] == 0 else None
+                    style = {"color": drawing.COLOURS[number], "linestyle": drawing.DASHES[number % len(drawing.DASHES)]}
+                    one.plot(range(1, len(draws) + 1), draws, label=label, linewidth=0.7, **style)
+                    one.plot(range(len(draws) - len(means) + 1, len(draws) + 1), means, linewidth=1.6, alpha=0.6, **style)
+                one.set(title=f"{sampler} sampler, rank {rank}", yscale="log")
+                drawing.plain_log(one.yaxis)
+        drawing.label(axes, "sweep", "RRE")
+        for one in axes[0]:
+            one.set_xlabel("")
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=max(1, len(ratios)))
+        title = "RRE after every sweep: thin lines are single draws, a line for each seed, thick ones the mean of the draws that count"
+        return [Figure("convergence", title, drawing.png(figure))]
