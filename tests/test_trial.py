@@ -9,9 +9,9 @@ from PIL import Image
 
 from tdc_cli import methods, mixtures, synth, trial
 from tdc_cli.errors import InputError
+from tdc_cli.experiment.curve import Curve
 from tdc_cli.report import SCHEMA, Report
 from tdc_cli.trial import text
-from tdc_cli.trial.curve import Curve
 
 SMALL = ["--shape", "8,8,8", "--rank", "1", "--missing-ratio", "0.3"]
 SHORT = ["--param", "burn_in=20", "--param", "samples=8", "--param", "residual=mixture", "--param", "rank=3"]

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import math
 
 # Palette of Okabe and Ito (2008), chosen so that people who see fewer colours tell them apart; the yellow is too light for lines on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
@@ -95,10 +96,21 @@ def label(axes, across, up):
         one.set_ylabel(up)
 
 
-def plain_log(axis):
-    """Numbers such as 0.2 on a logarithmic axis, in place of powers."""
+def logarithmic(axis, *, plain=True):
+    """Make an axis logarithmic, if something is drawn: matplotlib refuses to on an empty one.
+
+    Parameters
+    ----------
+    axis : matplotlib.axis.Axis
+    plain : bool
+        Numbers such as 0.2 in place of powers.
+    """
     from matplotlib.ticker import LogLocator
 
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_formatter("")
+    if not math.isfinite(axis.get_minpos()):
+        return
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    if plain:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter("")

@@ -10,11 +10,11 @@ import numpy as np
 from .. import __version__, methods, metrics, synth, threads
 from ..errors import ConfigError
 from ..experiment.completing import METHOD_STREAM
+from ..experiment.curve import Curve
 from ..model.state import unit_weights
 from ..pipeline import completing
 from ..pipeline.options import check_order
 from ..report import Report
-from .curve import Curve
 
 
 @dataclass(frozen=True)

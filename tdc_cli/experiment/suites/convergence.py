@@ -8,11 +8,11 @@ mean of the draws that count is kept as well, which is what the method returns.
 
 import numpy as np
 
-from ... import metrics
 from ...page import Figure, Table
 from .. import figures as drawing
 from .. import tensors
 from ..cells import Choice
+from ..curve import Curve
 from ..tables import Column, mean
 
 METHOD, KIND = "datc", "mixture-shifted"
@@ -36,22 +36,14 @@ def seconds(cell):
 def run(cell, data):
     """Complete a problem and keep the error of every sweep."""
     problem = tensors.draw(cell)
-    latent, draws, means = problem.latent, [], []
-    total = np.zeros(latent.shape)
-
-    def watch(chain, estimate, kept):
-        nonlocal total
-        draws.append(metrics.rre(latent, estimate))
-        if kept:
-            total = total + estimate
-            means.append(metrics.rre(latent, total / (len(means) + 1)))
-
-    done, found = tensors.completed(cell, problem, watch=watch)
-    end = float(np.mean(draws[len(draws) - len(means) :]))
-    far = np.flatnonzero(np.array(draws) > NEAR * end)
+    curve = Curve(problem.latent)
+    done, found = tensors.completed(cell, problem, watch=curve.watch)
+    draws, means = np.array(curve.draws[0]), np.array(curve.means[0])
+    end = float(draws[~np.isnan(means)].mean())
+    far = np.flatnonzero(draws > NEAR * end)
     arrived = int(far[-1]) + 2 if len(far) else 1
     measured = {"rre": found["rre"], "floor": found["floor"], "rre_of_a_draw": end, "sweeps": arrived if arrived <= len(draws) else None}
-    return done.outcome(measured, {"draws": draws, "means": means})
+    return done.outcome(measured, {"draws": draws.tolist(), "means": means.tolist()})
 
 
 def tables(records):
@@ -82,9 +74,10 @@ def figures(records):
                     label = f"{each['ratio']:.0%} missing" if each["seed"] == 0 else None
                     style = {"color": drawing.COLOURS[number], "linestyle": drawing.DASHES[number % len(drawing.DASHES)]}
                     one.plot(range(1, len(draws) + 1), draws, label=label, linewidth=0.7, **style)
-                    one.plot(range(len(draws) - len(means) + 1, len(draws) + 1), means, linewidth=1.6, alpha=0.6, **style)
-                one.set(title=f"{sampler} sampler, rank {rank}", yscale="log")
-                drawing.plain_log(one.yaxis)
+                    kept = [(sweep, value) for sweep, value in enumerate(means, 1) if value is not None]
+                    one.plot(*zip(*kept), linewidth=1.6, alpha=0.6, **style)
+                one.set(title=f"{sampler} sampler, rank {rank}")
+                drawing.logarithmic(one.yaxis)
         drawing.label(axes, "sweep", "RRE")
         for one in axes[0]:
             one.set_xlabel("")

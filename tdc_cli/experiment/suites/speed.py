@@ -128,9 +128,9 @@ def figures(records):
                 for method, (places, values) in _curves(records, sweep, cost).items():
                     scaled = [value / (2**20 if cost == "memory" else 1) for value in values]
                     one.plot(places, scaled, label=method, **drawing.line_style(names.index(method)))
-                one.set(xscale="log", yscale="log", xlabel=words if i else "", ylabel=unit if j == 0 else "")
-        for one in axes[:, 1:].ravel():
-            drawing.plain_log(one.xaxis)
+                one.set(xlabel=words if i else "", ylabel=unit if j == 0 else "")
+                drawing.logarithmic(one.xaxis, plain=sweep != "size")
+                drawing.logarithmic(one.yaxis, plain=False)
         handles = axes[0, 0].get_legend_handles_labels()
         figure.legend(*handles, loc="outside lower center", ncols=min(6, max(1, len(handles[0]))))
         title = "Time and peak memory of completing a photograph, over its entries, the share that is missing and the rank"

@@ -127,8 +127,8 @@ def figures(records):
                     points = [(100 * column.where["ratio"], mean(column.of(own), "rre").value) for column in columns]
                     points = [point for point in points if point[1] is not None]
                     axes[i, j].plot(*zip(*points) if points else ((), ()), label=name, **drawing.line_style(number))
-                axes[i, j].set(title=f"{KINDS[kind]}, rank {rank}", yscale="log")
-                drawing.plain_log(axes[i, j].yaxis)
+                axes[i, j].set(title=f"{KINDS[kind]}, rank {rank}")
+                drawing.logarithmic(axes[i, j].yaxis)
         drawing.label(axes, "missing, %", "RRE")
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=min(5, max(1, len(names))))
         return [Figure("performance", "RRE on synthetic tensors over the share that is missing, means over seeds", drawing.png(figure))]
