@@ -53,6 +53,7 @@ def test_every_suite_bears_no_records_and_failures_only(suite):
 def test_synthetic_measures_the_floor_and_least_squares(small, one_thread):
     found = synthetic.run(_cell(), None)
     assert 0 < found.metrics["rre"] < 0.05 and found.metrics["floor"] == 0 and found.metrics["rre_over_floor"] is None
+    assert found.metrics["mixture"] == 0.0 and {"r_hat", "ess"} <= set(found.metrics)
     assert 0.99 < found.metrics["rmse_over_least_squares"] < 1.5 and found.seconds > 0 and found.memory is not None
     found = synthetic.run(_cell("halrtc", "sparse", {}), None)
     assert found.metrics["rank"] is None and "rmse" not in found.metrics
@@ -74,6 +75,16 @@ def test_synthetic_sets_the_paper_beside():
     assert [row[2] for row in made["effectiveness-10"].rows][:3] == ["0.1796", "0.2210", tables.MISSING]
     assert {row[5] for row in made["standing"].rows} == {"ahead"} and len(made["standing"].rows) == 18
     assert not {"datc-ne", "datc-nx"} & {row[2] for row in made["standing"].rows}
+
+
+def test_synthetic_tells_the_spread_over_seeds():
+    def metrics(cell):
+        ours = {"rmse_over_least_squares": 1.0 + cell.seed / 10, "r_hat": 1.01 + cell.seed, "ess": 50.0 - cell.seed, "mixture": 1.0}
+        return {"rre": 0.1} | (ours if cell.method == "datc" else {})
+
+    made = {table.name: table for table in filter(None, synthetic.tables(_records(experiment.get("synthetic"), metrics)))}
+    assert made["least-squares"].rows[-1] == ("all", *[tables.MISSING] * 2, "1.05000 ± 0.05000", "1.050", "1.100")
+    assert made["runs"].rows[0][1:] == ("1.510", "2.010", "50", "49", "2 of 2", "1.0 ± 0.0")
 
 
 def test_figures_of_the_paper_belong_to_methods_that_there_are():
@@ -153,8 +164,8 @@ def test_fit_says_what_stands_for_each_part(small, one_thread):
     details = {"fitted": [[1.0], [0.0], [0.01]]}
     made = {table.name: table for table in fit.tables(_records(experiment.get("fit"), lambda cell: numbers, details))}
     rows = {row[0]: row[1:] for row in made["fit-5"].rows}
-    assert rows["mixture, shifted, 1"][:4] == ("0.1", "0.1 ± 0", tables.MISSING, "0.065")
-    assert rows["mixture, shifted, 3"][1] == tables.MISSING and rows["zero, 1"][8] == "1e+12"
+    assert rows["shifted mixture, 1"][:4] == ("0.1", "0.1 ± 0", tables.MISSING, "0.065")
+    assert rows["shifted mixture, 3"][1] == tables.MISSING and rows["zero, 1"][8] == "1e+12"
     assert made["densities"].rows[0][2:] == ("2", "2", "0.0200 ± 0.0000", "0.0200", "2 of 2", "2")
     assert fit.figures(_records(experiment.get("fit"), lambda cell: numbers, details))[0].png
 

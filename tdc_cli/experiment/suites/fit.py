@@ -23,7 +23,7 @@ from ..tables import MISSING, Column, Mean, mean
 
 METHOD = "datc"
 DEFAULTS = Choice(ratios=(0.7,), seeds=5)
-KINDS = {"zero": "zero", "sparse": "sparse", "gaussian": "Gaussian", "mixture": "mixture", "mixture-shifted": "mixture, shifted"}
+KINDS = {"zero": "zero", "sparse": "sparse", "gaussian": "Gaussian", "mixture": "mixture", "mixture-shifted": "shifted mixture"}
 PARAMETERS = ("weight", "mean", "precision")
 MOST_PRECISE = 1e12  # what the paper prints for a part without variance
 # Densities that differ by less are called alike.
@@ -126,7 +126,7 @@ def _short(value: Mean):
 def figures(records):
     """True and fitted densities as seen through the noise, a panel for each kind and rank, first seed."""
     first = [each for each in records if each["seed"] == 0 and each["details"]]
-    with drawing.canvas(len(tensors.RANKS), len(KINDS), height=3.2, sharey=True) as (figure, axes):
+    with drawing.canvas(len(tensors.RANKS), len(KINDS), height=3.6, sharey=True) as (figure, axes):
         for i, rank in enumerate(tensors.RANKS):
             for j, (kind, words) in enumerate(KINDS.items()):
                 one, parts = axes[i, j], synth.KINDS[kind]
@@ -138,7 +138,7 @@ def figures(records):
                     weights, means, variances = (np.array(part) for part in each["details"]["fitted"])
                     found = mixtures.density(values, weights, means, variances + tensors.NOISE_STD**2)
                     one.plot(values, found, color=drawing.COLOURS[1], linestyle="--", label="found")
-                one.set(title=f"{words}, rank {rank}", yscale="log", ylim=(1e-3, 30))
+                one.set(title=f"{words},\nrank {rank}", yscale="log", ylim=(1e-3, 30))
         drawing.label(axes, "E and noise", "density")
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
         title = "Density of the residual, true and found, as seen through the noise; 70 % missing, seed 0"

@@ -14,12 +14,13 @@ where E = 0 the root mean squared error of X beside that of least squares with t
 
 import numpy as np
 
+from ...model.diagnostics import worst_r_hat
 from ...page import Figure, Table
 from .. import figures as drawing
 from .. import paper, tensors
 from ..cells import Choice
 from ..least_squares import from_the_truth
-from ..tables import Column, by_method, comparison, mean, standing
+from ..tables import MISSING, Column, by_method, comparison, mean, standing
 
 DEFAULTS = Choice(
     methods=("datc", "datc-ne", "datc-nx", "falrtc", "halrtc", "rptc-scad", "tmac", "stdc", "tsvd", "fbcp", "brtf"),
@@ -48,11 +49,24 @@ def run(cell, data):
     """Complete a problem; ours is also set beside least squares where there is no residual."""
     problem = tensors.draw(cell)
     done, found = tensors.completed(cell, problem)
+    found |= _diagnostics(done.completion)
     if cell.method == OURS and problem.kind == "zero":
         found["rmse"] = _rms(done.completion.mean - problem.low_rank)
         found["rmse_least_squares"] = _rms(from_the_truth(problem) - problem.low_rank)
         found["rmse_over_least_squares"] = found["rmse"] / found["rmse_least_squares"]
     return done.outcome(found)
+
+
+def _diagnostics(completion):
+    """Worst R-hat, least effective sample size, and whether a mixture was chosen; nothing of methods that do not sample."""
+    if completion.diagnostics is None or not completion.diagnostics.get("r_hat"):
+        return {}
+    sizes = [value for value in completion.diagnostics["ess"].values() if value is not None]
+    return {
+        "r_hat": worst_r_hat(completion.diagnostics["r_hat"])[1],
+        "ess": min(sizes, default=None),
+        "mixture": float(completion.mixture is not None),
+    }
 
 
 def _rms(values):
@@ -85,7 +99,7 @@ def tables(records):
     rows = [Column(f"{column.where['kind']}, rank {rank}, {column.title}", column.where)
             for kind in KINDS for rank in tensors.RANKS for column in tensors.columns(records, kind=kind, rank=rank)]  # fmt: skip
     made.append(standing("standing", "RRE of ours beside the best competitor", records, "rre", rows, OURS, beside=_variants(records)))
-    made += [_floor(records, rows), _least_squares(records, rows)]
+    made += [_floor(records, rows), _least_squares(records, rows), _runs(records, rows)]
     return made
 
 
@@ -107,10 +121,34 @@ def _least_squares(records, rows):
     """Error of X beside least squares."""
     ours = [each for each in records if each["method"] == OURS and each["problem"]["kind"] == "zero"]
     names = ("rmse", "rmse_least_squares", "rmse_over_least_squares")
-    fields = [(row.title, *(mean(row.of(ours), name).text(5) for name in names)) for row in rows if row.of(ours)]
-    head = ("", "RMSE of X", "least squares", "ratio")
+    fields = [
+        (row.title, *(mean(row.of(ours), name).text(5) for name in names), *_spread(row.of(ours), names[2], 3, np.max))
+        for row in [*rows, Column("all")]
+        if row.of(ours)
+    ]
+    head = ("", "RMSE of X", "least squares", "ratio", "median", "largest")
     title = "E = 0: RMSE of X of ours beside least squares with the true rank, started at the truth"
     return Table("least-squares", title, head, tuple(fields)) if fields else None
+
+
+def _runs(records, rows):
+    """How well the chains of ours have mixed, and what they chose for the residual."""
+    ours = [each for each in records if each["method"] == OURS]
+    fields = []
+    for row in rows:
+        own = row.of(ours)
+        chosen = [each["metrics"]["mixture"] for each in own if "mixture" in each["metrics"]]
+        if chosen:
+            mixed = (*_spread(own, "r_hat", 3, np.max), *_spread(own, "ess", 0, np.min))
+            fields.append((row.title, *mixed, f"{sum(chosen):g} of {len(chosen)}", mean(own, "seconds").text(1)))
+    head = ("", "worst R-hat, median", "largest", "least ESS, median", "smallest", "mixture chosen", "seconds")
+    return Table("runs", "Chains of ours", head, tuple(fields)) if fields else None
+
+
+def _spread(records, name, digits, extreme):
+    """Median and an extreme of a metric."""
+    values = [each["metrics"][name] for each in records if each["metrics"].get(name) is not None]
+    return (f"{np.median(values):.{digits}f}", f"{extreme(values):.{digits}f}") if values else (MISSING, MISSING)
 
 
 def figures(records):
