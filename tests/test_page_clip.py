@@ -65,6 +65,7 @@ def test_uncertainty_and_error_of_all_frames_have_one_scale():
     made = film()
     text = page.clip(frames_report(), made)
     assert (made.reel.end, made.reel.beyond) == (9, False)
+    assert page.clip(frames_report(), made) == text
     for t, frame in enumerate(shown_by(text)):
         missing = frame["mask"][..., 3] > 0
         assert (frame["error"][missing] == 255).all() and (frame["error"][~missing] == 0).all()

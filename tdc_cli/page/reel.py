@@ -98,11 +98,13 @@ class Reel:
             self._append_waiting()
 
     def finish(self):
-        """Make pictures of uncertainty and error, whose colour scale all frames share."""
+        """Make pictures of uncertainty and error, whose colour scale all frames share; nothing if that was done already."""
         if not self.frames:
             # Nothing has changed in the whole clip.
             self._append_waiting()
-        self.end, self.beyond = top(*(size for frame in self.frames for size in frame.sizes.values()))
+        sizes = [size for frame in self.frames for size in frame.sizes.values()]
+        if sizes:
+            self.end, self.beyond = top(*sizes)
         for frame in self.frames:
             while frame.sizes:
                 name, size = frame.sizes.popitem()
