@@ -143,6 +143,13 @@ def test_chunks_are_not_seen_in_the_result(tdc, folder, more):
     assert change[ends].max() < 1.25 * change[~ends].max()
 
 
+def test_chunks_of_the_default_method_hold_what_it_looks_at():
+    from tdc_cli import methods
+    from tdc_cli.methods import patches_clip
+
+    assert methods.get("patches").context >= patches_clip.CONTEXT
+
+
 def test_memory_decides_how_many_frames_are_completed_at_a_time(run, clip, monkeypatch):
     assert len(json.loads(run("--missing-ratio", 0.3, "--dry-run", "--json").stdout)["chunks"]) == 1
     monkeypatch.setattr(plan, "CHUNK_BYTES", 120e6 + 50 * clip[0].size * 13)
