@@ -150,7 +150,7 @@ def _tell(plan, verbose, dry_run):
         click.echo(f"tdc: warning: {lack}; give a smaller --chunk", err=True)
     if verbose:
         click.echo(f"tdc: {plan.method.name}: {plan.config}", err=True)
-    if len(plan.chunks) > 1 and not dry_run:
+    if not dry_run:
         click.echo(f"tdc: note: {_chunks(plan)}", err=True)
 
 
