@@ -23,7 +23,7 @@ test: $(VENV)/installed
 
 # Ten thousand new damaged files and odd calls, which takes ten minutes; the tests try some hundreds that are always the same.
 fuzz: $(VENV)/installed
-	TDC_FUZZ=10000 $(VENV)/bin/python -m pytest -q tests/test_fuzz.py
+	TDC_FUZZ=10000 $(VENV)/bin/python -m pytest -q tests/test_fuzz.py tests/test_fuzz_tensors.py
 
 check: $(VENV)/installed
 	$(VENV)/bin/ruff check .

@@ -48,7 +48,7 @@ def simulate(shape, ratio, pattern, rng):
         raise ConfigError(f"missing ratio {ratio:g} is not in [0, 1): give the share of missing entries, 0.9 for 90 percent")
     missing = PATTERNS[pattern](shape, ratio, rng)
     if missing.all():
-        raise MaskError(f"missing ratio {ratio:g} leaves nothing of a picture of shape {shape}; give a smaller ratio")
+        raise MaskError(f"missing ratio {ratio:g} leaves nothing of the shape {shape}; give a smaller ratio")
     return ~missing
 
 

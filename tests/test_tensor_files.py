@@ -2,6 +2,8 @@
 
 import io
 import struct
+import warnings
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -12,6 +14,7 @@ import tifffile
 
 from tdc_cli.errors import InputError, MaskError, OutputError
 from tdc_cli.media import tensor
+from tdc_cli.media.tensor import matlab
 
 SHAPES = [(4, 5), (4, 5, 3), (2, 3, 4, 5), (2, 3, 2, 4, 3), (2, 1, 3, 2, 3, 1)]
 TYPES = ["uint8", "uint16", "float32", "float64", "int8", "int16", "int32", "int64", "uint32", "uint64", "float16"]
@@ -197,6 +200,50 @@ def test_sparse_and_complex_matrices_of_matlab_are_told(tmp_path):
     assert "complex values" in refused(tmp_path / "a.mat:z")
 
 
+def test_no_damaged_number_of_a_matlab_file_ends_the_program():
+    """scipy reads the elements in C and trusts what they say of themselves."""
+    cell = np.empty((1, 1), dtype=object)
+    cell[0] = [np.eye(2) * 1j]
+    buffer = io.BytesIO()
+    scipy.io.savemat(buffer, {"c": cell, "s": scipy.sparse.eye(2, format="csc"), "t": {"unit": "K"}, "x": np.zeros((2, 3), "uint8")})
+    whole, told = buffer.getvalue(), 0
+    for place in range(128, len(whole), 4):
+        for number in (0, 3, 5, 14, 15, 0x10000, 0x7FFFFFFF, 0xFFFFFFFF):
+            try:
+                matlab.variables(whole[:place] + struct.pack("<I", number) + whole[place + 4 :], "a.mat")
+            except InputError as error:
+                told += str(error).startswith("a.mat: damaged or cut short (")
+    assert told > len(whole)  # half of the numbers mean something
+
+
+REAL = sorted((Path(scipy.io.__file__).parent / "matlab" / "tests" / "data").glob("*.mat"))
+
+
+@pytest.mark.skipif(not REAL, reason="scipy is installed without its tests, which bring files along that MATLAB wrote")
+def test_files_of_many_versions_of_matlab_are_read_as_scipy_reads_them():
+    sound = 0
+    for path in REAL:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                held = scipy.io.loadmat(path)
+            except Exception:  # damaged on purpose, or of version 7.3
+                continue
+            read = matlab.variables(path.read_bytes(), path)
+        assert set(read) == {name for name in held if not name.startswith("__")}, path.name
+        for name, variable in read.items():
+            if variable.is_numbers:
+                assert np.array_equal(variable.load(), held[name], equal_nan=True), path.name
+        sound += 1
+    assert sound > 50
+
+
+@pytest.mark.skipif(not REAL, reason="scipy is installed without its tests, which bring files along that MATLAB wrote")
+def test_a_file_of_version_73_that_matlab_wrote_is_read():
+    path = next(path for path in REAL if path.name == "testhdf5_7.4_GLNX86.mat")
+    assert np.allclose(tensor.read(path).values, np.linspace(0, 2 * np.pi, 9)[None], atol=1e-12)
+
+
 def test_a_variable_without_a_name_that_matlab_takes_gets_another(tmp_path):
     np.savez(tmp_path / "a.npz", **{"my data": values_of((3, 4))})
     tensor.write(tensor.read(tmp_path / "a.npz"), tmp_path / "b.mat")
@@ -257,6 +304,8 @@ def test_names_that_lie_are_refused(tmp_path):
     (tmp_path / "a.mat").write_bytes(buffer.getvalue())
     assert refused(tmp_path / "a.mat") == f"{tmp_path}/a.mat: named like a MAT file but its content is NPY; rename it or convert it"
     assert "use one of .mat, .npy, .npz, .tif, .tiff" in refused(tmp_path / "a.csv")
+    assert refused(tmp_path / "a.png") == f"{tmp_path}/a.png: is a picture; 'tdc complete-image' completes it"
+    assert refused(tmp_path) == f"{tmp_path}: is a folder; give one file"
     assert refused(tmp_path / "none.npy") == f"{tmp_path}/none.npy: no such file"
 
 

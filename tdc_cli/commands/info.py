@@ -2,8 +2,8 @@
 
 import click
 
-_LIBRARIES = ("numpy", "scipy", "numba", "scikit-image", "pillow", "tifffile", "imagecodecs", "av", "matplotlib", "click", "arviz-stats",
-              "joblib", "threadpoolctl")  # fmt: skip
+_LIBRARIES = ("numpy", "scipy", "numba", "scikit-image", "pillow", "tifffile", "imagecodecs", "h5py", "av", "matplotlib", "click",
+              "arviz-stats", "joblib", "threadpoolctl")  # fmt: skip
 # Packages that add something where they are installed, by the names under which they come.
 _OPTIONAL = {
     "opencv": ("opencv-python-headless", "opencv-python", "opencv-contrib-python-headless", "opencv-contrib-python"),
@@ -23,7 +23,7 @@ def info(as_json):
     import platform
 
     from .. import __version__, media, threads
-    from ..media import codecs, video
+    from ..media import codecs, tensor, video
 
     facts = {
         "tdc": __version__,
@@ -34,6 +34,7 @@ def info(as_json):
         "cache": _cache(),
         "formats": media.extensions(),
         "holds": {f.name: f"{' '.join(f.modes)} of {' '.join(f.types)}" for f in media.FORMATS.values()},
+        "tensors": [extension for f in tensor.FORMATS.values() for extension in f.extensions],
         "codecs": codecs.versions(),
         "clips": video.extensions(),
         "clip_codecs": codecs.of_clips(),

@@ -30,7 +30,7 @@ FORMATS = {
         Format("TIFF", (".tif", ".tiff"), ("tensor",), (*_INTEGERS, "float16", *_FLOATS), frozenset()),
     )
 }
-_MAGIC = {b"\x93NUMPY": "NPY", b"PK\x03\x04": "NPZ", b"PK\x05\x06": "NPZ", b"MATLAB 5.0": "MAT"} | dict.fromkeys(
+_MAGIC = {b"\x93NUMPY": "NPY", b"PK\x03\x04": "NPZ", b"PK\x05\x06": "NPZ", matlab.VERSION_5: "MAT"} | dict.fromkeys(
     (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), "TIFF"
 )
 _CONTAINERS = {"NPZ": archive, "MAT": matlab}
@@ -67,7 +67,9 @@ def read(path):
         No such file or array, unknown type, damaged content, or values that cannot be completed.
     """
     file, name = split(path)
-    if file != STANDARD:
+    if file != STANDARD and not Path(file).is_dir():
+        if Path(file).suffix.lower() in formats.EXTENSIONS.keys() - {e for f in FORMATS.values() for e in f.extensions}:
+            raise InputError(f"{file}: is a picture; 'tdc complete-image' completes it")
         formats.named(file, table=FORMATS)
     made = _read(file, name, variable.ORDERS, keep=True)
     return Media(variable.tensor(made.values, str(path)), "tensor", str(path), made.sha256, made.metadata, made.format, made.notes)

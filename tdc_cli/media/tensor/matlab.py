@@ -8,8 +8,10 @@ import numpy as np
 
 from ...errors import OutputError
 from ..metadata import DAMAGE, damaged
+from . import elements
 from .variable import Variable
 
+VERSION_5 = b"MATLAB 5.0"
 HDF5 = b"\x89HDF\r\n\x1a\n"
 _USER_BLOCK = 512  # bytes in front of the HDF5 file, with MATLAB's own header
 _UNNAMED = "tensor"
@@ -32,6 +34,8 @@ def _of_version_5(content, path):
     from scipy.io.matlab import MatReadError
 
     try:
+        if content.startswith(VERSION_5):
+            elements.check(content)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             typed, stored = (scipy.io.loadmat(io.BytesIO(content), mat_dtype=mat_dtype) for mat_dtype in (True, False))
