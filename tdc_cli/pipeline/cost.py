@@ -15,6 +15,8 @@ class Cost:
     ----------
     each, missing : float
         Microseconds for every entry, for every missing entry.
+    small : float or None
+        In place of `each` up to `SMALL` entries, where the method works longer; None: the same.
     first : float
         Microseconds for every entry of the first `FIRST`; what is learnt once from a part of the picture.
     space : float
@@ -29,17 +31,20 @@ class Cost:
     space_each: float
     space_missing: float = 0.0
     first: float = 0.0
+    small: float | None = None
 
 
 FIRST = 250_000
+SMALL = 100_000  # as `methods.datc.SMALL`
 # Module of the method -> cost. Fitted by eye to processor time and peak memory of runs on one thread: a photograph
 # of 128x128, 256x256 and 512x512 (field and biharmonic) with scratches over 5 % and with half of the pixels missing; 4000x3000 with
-# scratches over 1 %. From `fbcp` on: pictures of 256x256 or 512x512 with half of the pixels missing alone.
+# scratches over 1 %. Small ones of datc: two tensors of 10,000 and 40,000 entries and a picture of 128x128, which took 420 to 1600 each.
+# From `fbcp` on: pictures of 256x256 or 512x512 with half of the pixels missing alone.
 COSTS = {
     "tdc_cli.methods.field": Cost(1.5, 5, 120e6, 50),
     "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 500),
     "tdc_cli.methods.patches": Cost(0.5, 530, 250e6, 60, first=40),
-    "tdc_cli.methods.datc": Cost(100, 0, 200e6, 300),
+    "tdc_cli.methods.datc": Cost(100, 0, 200e6, 300, small=900),
     "tdc_cli.methods.fbcp": Cost(25, 0, 80e6, 500),
     "tdc_cli.methods.fbcp_image": Cost(15, 0, 80e6, 500),
     "tdc_cli.methods.brtf": Cost(13, 0, 80e6, 550),
@@ -71,7 +76,8 @@ def cost(method, entries, missing):
     (float, float)
     """
     each = COSTS[method.module]
-    seconds = 1e-6 * (each.each * entries + each.missing * missing + each.first * min(entries, FIRST)) if missing else 0.0
+    rate = each.each if each.small is None or entries > SMALL else each.small
+    seconds = 1e-6 * (rate * entries + each.missing * missing + each.first * min(entries, FIRST)) if missing else 0.0
     return seconds, each.space + each.space_each * entries + each.space_missing * missing
 
 
