@@ -1,6 +1,7 @@
 """Containers in and out: frames, times, colours, sound, and damage."""
 
 import os
+import struct
 import weakref
 from fractions import Fraction
 
@@ -303,6 +304,25 @@ def test_what_makes_no_sense_is_refused_before_any_work(tmp_path):
     with pytest.raises(OutputError, match=r"extension '.xyz' is not known for clips; use one of .apng, .avi, "):
         check_clip(tmp_path / "a.xyz", clip)
     assert not list(tmp_path.iterdir())
+    os.mkfifo(tmp_path / "pipe.mp4")
+    (tmp_path / "plain").touch()
+    with pytest.raises(OutputError, match=r"pipe.mp4: is not a regular file$"):
+        check_clip(tmp_path / "pipe.mp4", clip)
+    with pytest.raises(OutputError, match=r"plain: is no folder; give the name of one, or a file with an extension$"):
+        check_clip(tmp_path / "plain", clip)
+
+
+def test_frames_that_an_edit_list_leaves_out_are_no_frames(tmp_path):
+    """A list that begins three frames later, of which the first two are needed to decode the others."""
+    content = bytearray(write_container(tmp_path / "a.mp4", pictures(12), 25).read_bytes())
+    frames = values(read_clip(tmp_path / "a.mp4"))
+    place = content.index(b"elst") + 12
+    length, begin = struct.unpack(">Ii", content[place : place + 8])
+    content[place : place + 8] = struct.pack(">Ii", length * 9 // 12, begin + 3 * 512)
+    (tmp_path / "a.mp4").write_bytes(content)
+    clip, again = copy(tmp_path / "a.mp4", tmp_path / "b.mp4", codec="h264-lossless")
+    assert clip.count == again.count == 9 and clip.times == again.times == tuple(Fraction(k, 25) for k in range(9))
+    assert np.array_equal(values(again), frames[3:])
 
 
 def test_every_codec_has_an_encoder():

@@ -1,5 +1,7 @@
 """Clips in and out: `read_clip` and `write_clip` find the right module by what a file is; `formats` says what each kind can hold."""
 
+from pathlib import Path
+
 import numpy as np
 
 from ...errors import ConfigError, InputError, OutputError
@@ -69,6 +71,9 @@ def check_clip(path, clip, *, codec=None, quality=None):
     from . import animate, encode, folder
 
     form = named(path, OutputError)
+    if Path(path).exists() and not (Path(path).is_dir() if form.name == FOLDER else Path(path).is_file()):
+        kind = "no folder; give the name of one, or a file with an extension" if form.name == FOLDER else "not a regular file"
+        raise OutputError(f"{path}: is {kind}")
     chosen = _codec(path, form, clip, codec)
     if quality is not None and not 1 <= quality <= 100:
         raise ConfigError(f"quality {quality}: must be 1 to 100")

@@ -221,8 +221,8 @@ def _decoder(stream):
 def _damaged(seen, reason):
     number = len(seen.stamps)
     where = f"after frame {number - 1}" if number else "at its first frame"
-    keep = f", or keep what is whole: ffmpeg -i '{seen.path}' -frames:v {number} -c:v ffv1 -c:a copy whole.mkv" if number else ""
-    return InputError(f"{seen.path}: damaged {where} ({reason}); get the file again{keep}")
+    keep = f"keep what is whole: ffmpeg -i '{seen.path}' -frames:v {number}" if number else f"mend what can be: ffmpeg -i '{seen.path}'"
+    return InputError(f"{seen.path}: damaged {where} ({reason}); get the file again, or {keep} -c:v ffv1 -c:a copy whole.mkv")
 
 
 def _progressive(path):
