@@ -291,7 +291,8 @@ def test_a_uniform_part_as_it_is():
 
 
 def test_numbers_that_are_not_there_are_dashes():
-    assert text._number(None) == "-" and text._rank(None) == "not inferred"
+    assert [text._number(value) for value in (None, 0.0, 2.3e-5, 0.0123)] == ["-", "0.0000", "2.3e-05", "0.0123"]
+    assert text._rank(None) == "not inferred"
 
 
 def test_the_kinds_of_the_help_are_those_there_are():

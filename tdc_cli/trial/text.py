@@ -70,7 +70,10 @@ def comparison(reports):
 
 
 def _number(value):
-    return "-" if value is None else f"{value:.4f}"
+    """Four decimals, two digits where they would show less."""
+    if value is None:
+        return "-"
+    return f"{value:.1e}" if 0 < value < 1e-3 else f"{value:.4f}"
 
 
 def _rank(rank):
