@@ -400,6 +400,12 @@ def test_nothing_is_overwritten_unasked(run, clip):
     assert (made(run("--missing-ratio", 0.3, "--overwrite")) != clip).any()
 
 
+def test_clips_are_neither_read_from_nor_written_to_standard_streams(tdc, clip):
+    for paths in (("-", "-o", "b.npy"), ("a.npy", "-o", "-")):
+        refused(tdc("complete-video", *paths, "--missing-ratio", 0.3),
+                "- stands for standard input or output; a clip is read from and written to a file or a folder: name one")  # fmt: skip
+
+
 def test_options_come_from_the_environment_and_from_a_file(tdc, clip):
     Path("tdc.toml").write_text('[complete-video]\nmethod = "field"\nmissing-ratio = 0.3\nchunk = 4\n')
     words = ("--config", "tdc.toml", "complete-video", "a.npy", "-o", "b.npy", "--dry-run")

@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import methods
 from ...errors import ConfigError, MaskError
+from ...media import STANDARD
 from ...media.video import check_clip, read_clip
 from ...side_by_side import Layout
 from .. import completing, options, outputs
@@ -104,6 +105,8 @@ def prepare(job, monitor=methods.silent):
     options.check_numbers(job, method)
     if job.mask_frames is not None and (job.mask is None or str(job.mask) == "alpha"):
         raise ConfigError("--mask-frames needs a --mask that is a picture or a clip")
+    if STANDARD in (str(job.input), str(job.output)):
+        raise ConfigError("- stands for standard input or output; a clip is read from and written to a file or a folder: name one")
     outputs.check_paths(job, replace=job.overwrite, folders=("clip", "incomplete", "side_by_side"))
     outputs.check_extensions(job, UNCERTAINTY_FORMATS)
     clip = read_clip(job.input)
