@@ -38,7 +38,7 @@ def execute(plan, monitor=methods.silent):
         The method failed, or a result could not be written; then none is, but finished chunks stay in the store.
     """
     begin = time.perf_counter()
-    plan.store.open(plan.job.resume)
+    plan.store.open(plan.job.resume, plan.job.output)
     with contextlib.closing(plan.store):
         with threads.limited(plan.job.threads):
             compiling, notes = complete_chunks(plan, monitor)

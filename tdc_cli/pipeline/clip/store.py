@@ -49,7 +49,7 @@ class Store:
         if not self.folder.exists():
             return
         if self._busy():
-            raise OutputError(f"{output}: another run is at work on it; wait for its end or name another file")
+            raise _taken(output)
         if resume and self._known() not in (None, self._fingerprint):
             raise ConfigError(
                 f"--resume: the finished chunks in {self.folder} are of another input, other options or another version; repeat those, or "
@@ -61,17 +61,20 @@ class Store:
                 "anew with --overwrite"
             )
 
-    def open(self, resume):
+    def open(self, resume, output):
         """Make the folder, without what is not to be used; nobody else uses it until `close`.
 
         Parameters
         ----------
         resume : bool
             Whether finished chunks stay.
+        output : path-like
+            For messages.
 
         Raises
         ------
         OutputError
+            It cannot be made, or another run was quicker.
         """
         if not resume or self._known() is None:
             self.remove()
@@ -81,6 +84,8 @@ class Store:
         if not mark.exists():
             files.write_bytes(mark, self._fingerprint.encode())
         self._lock = files.hold(mark)
+        if self._lock is None:
+            raise _taken(output)
 
     def close(self):
         """Let others use the folder, which goes if it holds no chunk."""
@@ -154,3 +159,7 @@ class Store:
             return (self.folder / FINGERPRINT).read_text()
         except OSError:
             return None
+
+
+def _taken(output):
+    return OutputError(f"{output}: another run is at work on it; wait for its end or name another file")
