@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from conftest import report_of, smooth
 from PIL import Image
 from test_page import Parsed, decoded, film, frames_report, pictures_of, report
 from test_shots import shot
@@ -178,6 +179,28 @@ def test_compressed_pictures_are_webp_of_the_right_size(small_room):
     uri = next(iter(run_through(20, {0}).images.values()))
     assert uri.startswith("data:image/webp;base64,")
     assert Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))).size == (44, 30)
+
+
+# -- the command --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_writes_a_page_of_all_frames(tdc, folder):
+    clip = np.stack([np.roll(smooth(12, 16), t, axis=1) for t in range(5)])
+    np.save("clip.npy", clip)
+    command = ["complete-video", "clip.npy", "-o", "out.npy", "--method", "nearest", "--html", "p.html", "--json"]
+    told = report_of(tdc(*command, "--missing-ratio", 0.2, "--missing-pattern", "pixels"))
+    text = (folder / "p.html").read_text(encoding="utf-8")
+    frames, done = shown_by(text), np.load("out.npy")
+    assert len(frames) == 5
+    for frame, truth, completed, row in zip(frames, clip, done, told["metrics"]["frames"]):
+        assert np.array_equal(frame["truth"], truth) and np.array_equal(frame["completed"], completed)
+        assert np.array_equal(frame["error"] > 0, (completed != truth).any(axis=2))
+        assert f"PSNR {row['psnr']:.2f} dB, SSIM {row['ssim']:.4f}" in player(text)["frames"][row["frame"]]["told"]
+    parsed = Parsed(text)
+    assert "out.npy" in parsed.text and "5 of 5 frames with missing entries (19.8% of all)" in parsed.text
+    assert [attrs["aria-label"].split(" of 5")[0] for attrs in parsed.all("svg")] == [
+        "Missing entries", "PSNR, dB", "SSIM", "PSNR of missing entries, dB"
+    ]  # fmt: skip
 
 
 # -- charts over frames -------------------------------------------------------------------------------------------------------
