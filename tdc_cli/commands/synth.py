@@ -52,13 +52,13 @@ def _method_lists(ctx, param, incomplete):
 @click.option("--kind", type=click.Choice(KINDS), default="mixture-shifted", show_default=True, help="Law of the rest, E.")
 @click.option("--missing-ratio", type=options.FiniteRange(0, 1, max_open=True), default=0.7, show_default=True, metavar="SHARE",
               help="Share of the entries that is hidden.")  # fmt: skip
-@click.option("--noise-std", type=options.FiniteRange(0), default=NOISE_STD, show_default="0.0316", metavar="SD",
-              help="Standard deviation of the noise on every entry; methods that know a noise level are told it.")  # fmt: skip
+@click.option("--noise-std", type=options.FiniteRange(0), default=NOISE_STD, metavar="SD",
+              help="Standard deviation of the noise on every entry; told to methods with a noise level.  [default: 0.0316]")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the problem and of the methods' draws.")
 @click.option("--problem", type=options.File(), metavar="FILE.npz", help="Read the problem that -o has written; nothing is drawn.")
 @click.option("-o", "--output", type=options.File(), metavar="FILE.npz", help="Write the problem with its truth.")
-@click.option("--methods", type=Listed(str, "datc,fbcp"), default=DEFAULT_METHOD, show_default=True, shell_complete=_method_lists,
-              help="Methods to complete it by, with commas between.")  # fmt: skip
+@click.option("--methods", type=Listed(str, "datc,fbcp"), default=DEFAULT_METHOD, show_default=True, metavar="a,b",
+              shell_complete=_method_lists, help="Methods to complete it by, with commas between.")  # fmt: skip
 @options.param
 @click.option("--report", type=options.File(), metavar="PATH", help="Write what --json prints.")
 @click.option("--plot", type=options.File(), metavar="FOLDER", help="Write figures: densities.png, weights.png, and convergence.png of "
