@@ -322,7 +322,8 @@ def preferred_residual(errors, missing, noise_std):
     """The residual that predicts best, or the mixture where what it gains at observed entries outweighs what it loses in prediction.
 
     Under noise observed entries are estimated too. There the low-rank part alone errs as much as it does elsewhere, by a variance e, while
-    the mixture takes what the low-rank part leaves over for signal of that variance, which leaves ``e n / (e + n)`` under noise of variance n.
+    the mixture takes what the low-rank part leaves over for signal of that variance, which leaves ``e n / (e + n)`` under noise of variance
+    n.
 
     Parameters
     ----------
