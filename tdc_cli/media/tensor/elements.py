@@ -7,10 +7,11 @@ References
 MathWorks: MAT-File Format, version R2019b, chapter 1.
 """
 
-import itertools
 import math
 import struct
 import zlib
+
+import numpy as np
 
 _HEADER = 128  # bytes, of which the last two tell the order of bytes
 _TAG = 8
@@ -88,7 +89,7 @@ def _check_array(data, order, depth):
         _check_arrays(parts[3:], 1, order, depth)
         return
     _want(_CELL <= of <= _FUNCTION and len(parts) >= 3)
-    sizes = _numbers(parts[0], order)
+    sizes = _numbers(parts[0], order).tolist()
     _want(len(sizes) >= 2 and min(sizes) >= 0)
     _check_names(parts[1:2])
     count, held = math.prod(sizes), parts[2:]
@@ -97,7 +98,7 @@ def _check_array(data, order, depth):
     elif of in (_STRUCT, _OBJECT):
         _check_names(held[: of - _STRUCT])  # of the object's class
         lengths, fields, *values = held[of - _STRUCT :]
-        (length,) = _numbers(lengths, order)
+        (length,) = _numbers(lengths, order).tolist()
         _check_names([fields])
         _want(length > 0 and len(fields[1]) % length == 0)
         _check_arrays(values, len(fields[1]) // length * count, order, depth)
@@ -125,10 +126,10 @@ def _check_arrays(parts, count, order, depth):
 
 
 def _numbers(element, order):
-    """Values of an element of 32-bit integers."""
+    """Values of an element of 32-bit integers, (n,) ndarray of int64."""
     kind, part = element
     _want(kind in (_INT32, _UINT32) and len(part) % 4 == 0)
-    return struct.unpack(f"{order}{len(part) // 4}i", part)
+    return np.frombuffer(bytes(part), dtype=f"{order}i4").astype(np.int64)
 
 
 def _check_values(held, flags, sizes, order):
@@ -145,5 +146,6 @@ def _check_values(held, flags, sizes, order):
         return
     rows, starts = (_numbers(part, order) for part in where)
     height, width = sizes
-    _want(len(starts) == width + 1 and starts[0] == 0 and all(a <= b for a, b in itertools.pairwise(starts)))
-    _want(starts[-1] <= min(len(rows), *counts) and all(0 <= row < height for row in rows[: starts[-1]]))
+    _want(len(starts) == width + 1 and starts[0] == 0 and (np.diff(starts) >= 0).all())
+    used = rows[: starts[-1]]
+    _want(starts[-1] <= min(len(rows), *counts) and ((used >= 0) & (used < height)).all())
