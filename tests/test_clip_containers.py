@@ -440,7 +440,7 @@ def test_a_clip_that_fails_leaves_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.mp4", "a.mkv", "a.tif", "a.webp"])
-def test_a_full_disk_is_told_in_one_line(tmp_path, monkeypatch, name):
+def test_a_full_disk_is_told_in_one_line(tmp_path, monkeypatch, capfd, name):
     from tdc_cli.media import files
 
     class Full:
@@ -455,6 +455,11 @@ def test_a_full_disk_is_told_in_one_line(tmp_path, monkeypatch, name):
                 raise OSError(28, "No space left on device")
             return self._file.write(content)
 
+        def seek(self, *where):
+            if self._room < 0:  # what waits to be written cannot be
+                raise OSError(28, "No space left on device")
+            return self._file.seek(*where)
+
         def __getattr__(self, name):
             return getattr(self._file, name)
 
@@ -462,7 +467,7 @@ def test_a_full_disk_is_told_in_one_line(tmp_path, monkeypatch, name):
     monkeypatch.setattr(files._Part, "fill", lambda part, how: fill(part, lambda file: how(Full(file))))
     with pytest.raises(OutputError, match=rf"{name}: cannot be written \(No space left on device\)$"):
         written(pictures(20), tmp_path / name)
-    assert not list(tmp_path.iterdir())
+    assert not list(tmp_path.iterdir()) and capfd.readouterr().err == ""
 
 
 def test_clips_appear_together_with_the_rest(tmp_path):

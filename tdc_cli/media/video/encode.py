@@ -156,11 +156,11 @@ def write(frames, file, clip, form, codec, quality):
                 frame = _frame(media, clip, pixels, coding)
                 frame.pts, frame.time_base, frame.duration = stamp, base, lengths[stamp]
                 _mux(output, video.encode(frame), lengths)
+                sink.check()
             _mux(output, video.encode(), lengths)
             others.send_until(None)
+        sink.check()
     except av.error.FFmpegError as error:
-        if sink.error:
-            raise sink.error from error
         raise OutputError(f"{clip.path}: cannot be encoded as {codec.title} in {form.name} ({error.strerror})") from error
 
 
@@ -298,20 +298,47 @@ def _descriptive(tags):
 
 
 class _Sink:
-    """An open binary file that remembers why it could not be written, of which FFmpeg forgets the words."""
+    """An open binary file for FFmpeg, which has no words for failures and cannot stop at one.
+
+    After the first failure nothing more is written; `check` raises it.
+    """
 
     def __init__(self, file):
-        self.seek, self.tell, self.seekable, self.writable = file.seek, file.tell, file.seekable, file.writable
-        self._write = file.write
-        self.error = None
+        self._file = file
+        self._error = None
+
+    def check(self):
+        """Raise the first failure, if there was one."""
+        if self._error:
+            raise self._error
+
+    def _try(self, act, instead):
+        if self._error is None:
+            try:
+                return act()
+            except OSError as error:
+                self._error = error
+        return instead
 
     def write(self, content):
-        """Write, and note the first failure."""
-        try:
-            return self._write(content)
-        except OSError as error:
-            self.error = self.error or error
-            raise
+        """Write `content`; the number of bytes."""
+        return self._try(lambda: self._file.write(content), len(content))
+
+    def seek(self, offset, whence=0):
+        """Move to a place in the file; the new place."""
+        return self._try(lambda: self._file.seek(offset, whence), offset)
+
+    def tell(self):
+        """The place in the file."""
+        return self._try(self._file.tell, 0)
+
+    def seekable(self):
+        """True."""
+        return True
+
+    def writable(self):
+        """True."""
+        return True
 
 
 class _Copies:
