@@ -62,6 +62,40 @@ def test_variable_rate_is_kept(tmp_path, name):
     assert again.times == clip.times == tuple(Fraction(s, 90000) for s in STAMPS)
 
 
+def test_variable_rate_of_mkv_is_kept_to_its_millisecond(tmp_path):
+    stamps = [0, 7, 40, 80, 81, 200, 330, 400]
+    source = write_container(tmp_path / "a.mkv", pictures(), stamps=stamps, base=Fraction(1, 1000))
+    clip, again = copy(source, tmp_path / "b.mkv")
+    assert again.times == clip.times == tuple(Fraction(s, 1000) for s in stamps) and again.rate is None
+    assert copy(source, tmp_path / "b.mp4")[1].times == clip.times
+
+
+def test_two_sounds_keep_order_and_use(tmp_path):
+    with av.open(str(tmp_path / "a.mkv"), "w") as output:
+        video = output.add_stream("libx264", rate=25)
+        video.height, video.width = 48, 64
+        voices = [output.add_stream("aac", rate=48000) for _ in range(2)]
+        voices[0].metadata["language"], voices[1].metadata["language"] = "fra", "ita"
+        voices[1].disposition = av.stream.Disposition.default | av.stream.Disposition.hearing_impaired
+        for k, picture in enumerate(pictures(5)):
+            frame = av.VideoFrame.from_ndarray(picture)
+            frame.pts = k
+            output.mux(video.encode(frame))
+        for number, voice in enumerate(voices):
+            for k in range(6):
+                frame = av.AudioFrame.from_ndarray(np.full((2, 1024), number * 0.1, np.float32), format="fltp", layout="stereo")
+                frame.sample_rate, frame.pts = 48000, 1024 * k
+                output.mux(voice.encode(frame))
+        for stream in (video, *voices):
+            output.mux(stream.encode())
+    copy(tmp_path / "a.mkv", tmp_path / "b.mkv")
+    told = []
+    for name in ("a.mkv", "b.mkv"):
+        with av.open(str(tmp_path / name)) as container:
+            told.append([(s.type, s.metadata.get("language"), int(s.disposition)) for s in container.streams])
+    assert told[0] == told[1] and told[1][2][1] == "ita" and told[1][2][2]
+
+
 def test_variable_rate_where_clocks_are_coarser(tmp_path):
     clip = read_clip(write_container(tmp_path / "a.mp4", pictures(), stamps=STAMPS, base=Fraction(1, 90000)))
     assert any("counts milliseconds" in note for note in check_clip(tmp_path / "b.mkv", clip))

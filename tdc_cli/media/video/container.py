@@ -38,6 +38,7 @@ def read(path, form):
     """
     sha256 = digest(path)
     with opened(path, form) as (container, stream):
+        check_size(stream.width, stream.height, path)  # before a decoder makes room for it
         seen = _Seen(str(path))
         for frame in _decoded(container, stream, seen):
             seen.add(frame)
@@ -262,7 +263,7 @@ def _end_of_matroska(path):
 
 def _kind_of(frame, path):
     """What the first frame says about all; InputError for what is not read."""
-    check_size(frame.width, frame.height, path)
+    check_size(frame.width, frame.height, path)  # which may not be what the container tells
     form = frame.format
     components = form.components
     bits = 8 if form.has_palette else max(c.bits for c in components)
