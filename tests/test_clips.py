@@ -367,6 +367,11 @@ def test_a_grey_clip_by_other_methods(tdc, folder, method):
     assert np.load("b.npy").shape == (6, HEIGHT, WIDTH) and report["metrics"]["missing"]["psnr"] > 15
 
 
+def test_without_standard_deviations_the_report_has_none(tdc, clip):
+    words = ("--missing-ratio", 0.3, "--frames", "0:2", "--method", "patches", "--param", "calibrate=false", "--param", "passes=1")
+    assert report_of(tdc("complete-video", "a.npy", "-o", "b.npy", *words, "--json"))["uncertainty"] is None
+
+
 def test_the_summary_counts_frames_too(run):
     shown = run("--missing-ratio", 0.3, "--missing-pattern", "pixels").stdout.splitlines()
     assert shown[0].startswith("b.npy: 1440 of 4800 pixels missing (30.0%), field, ")

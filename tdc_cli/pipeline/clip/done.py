@@ -51,7 +51,7 @@ def completed(plan, *, truth=False):
         noisy = plan.given.noise and frame.inside
         source = frame.media.colour
         incomplete = source if not noisy else unscaled(plan.given.values(frame), plan.clip.dtype, plan.clip.full_range, plan.clip.path)
-        deviation = np.zeros(source.shape, deviations(plan.clip).dtype) if plan.method.uncertainty else None
+        deviation = np.zeros(source.shape, deviations(plan.clip).dtype) if plan.gives_deviations else None
         if not plan.changed(number):
             yield Done(frame, incomplete, incomplete, deviation, bool(noisy))
             continue

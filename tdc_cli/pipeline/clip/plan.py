@@ -72,6 +72,11 @@ class Plan:
         return self.clip.full_range or 1.0
 
     @property
+    def gives_deviations(self):
+        """Whether standard deviations come with the estimates."""
+        return self.method.uncertainty and getattr(self.config, "calibrate", True)
+
+    @property
     def estimate(self):
         """Seconds of one core and bytes of memory, ready for JSON; see `cost`."""
         return {"seconds": round(self.seconds, 1), "bytes": int(self.bytes)}

@@ -86,7 +86,7 @@ def _parameters(plan, facts):
 
 def _uncertainty(plan, facts):
     """The entry `uncertainty` of the report, pooled over the chunks."""
-    if not plan.method.uncertainty:
+    if not plan.gives_deviations:
         return None
     sums = {key: sum(fact["sums"][key] for fact in facts) for key in ("estimated", "sd", "missing", "inside")}
     held = [fact["held_out"] for fact in facts if fact["held_out"]]
