@@ -136,10 +136,11 @@ def prepare(job, monitor=methods.silent):
     described |= {"count": count, "pixels": int(seen.pixels.sum()), "ratio": count / (clip.count * int(np.prod(given.shape)))}
     described["grey_levels"] = seen.grey_levels
     changed = np.flatnonzero(seen.counts) if not completing.estimates_known(config) else np.arange(begin, end)
-    most = job.chunk or _usual_chunk(method, given.shape, seen)
+    estimated = np.full(clip.count, np.prod(given.shape)) if completing.estimates_known(config) else seen.counts
+    most = job.chunk or _usual_chunk(method, given.shape, int(estimated.max()))
     chunks = divide(changed, begin, end, most, method.context)
     _check_chunks(given, seen, method, chunks, most)
-    windows = [(c.stop - c.start, int(seen.counts[c.start : c.stop].sum())) for c in chunks]
+    windows = [(c.stop - c.start, int(estimated[c.start : c.stop].sum())) for c in chunks]
     seconds, space = clip_cost(method, int(np.prod(given.shape)), windows)
     store = Store(job.work_folder, _fingerprint(job, given, config, chunks, mask_sha256))
     store.check(resume=job.resume, replace=job.overwrite, output=job.output)
@@ -208,10 +209,9 @@ def _check_holes(job, given, seen, described, notes, warnings):
         )
 
 
-def _usual_chunk(method, shape, seen):
-    """Frames of a chunk whose memory stays below `CHUNK_BYTES`, or one."""
+def _usual_chunk(method, shape, densest):
+    """Frames of a chunk whose memory stays below `CHUNK_BYTES`, or one; `densest` entries of a frame are to be estimated at most."""
     entries = int(np.prod(shape))
-    densest = int(seen.counts.max())
     for most in range(method.chunk, 1, -1):
         _, space = clip_cost(method, entries, [(most + 2 * method.context, (most + 2 * method.context) * densest)])
         if space <= CHUNK_BYTES:
