@@ -10,19 +10,26 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from ..patches import calibrate, field
+from ..patches import calibrate, field, motion
 from ..patches.refine import Settings, refine
 from . import Completion
 
 SHARE_HELD_OUT = 0.05
 # Frames on each side that an estimate looks at directly.
 CONTEXT = 4
+# Samples of the field that tell how sure it is of what is scattered.
+SAMPLES = 4
 # Channels that are worked on together.
 MOST_CHANNELS = 32
-# Largest shift at which similar patches are looked for, in pixels and in frames, and passes.
-WINDOW, REACH, PASSES = 10, 3, 5
-# The same under noise, after a first pass that shrinks singular values: members, size of patches two frames deep, passes, isotropic rest.
-NOISY_MEMBERS, NOISY_SIZE, NOISY_PASSES, NOISY_REST = 64, 4, 1, 1e-3
+# Largest shift at which similar patches are looked for, in pixels and in frames.
+WINDOW, REACH = 10, 3
+# Where single entries are missing: passes, members of a group, and isotropic rest of the first pass, relative to the variance of the
+# observed entries.
+PASSES, MEMBERS, FIRST_REST = 5, 64, 1e-2
+# Where holes are strokes or whole frames: the same, with the rests of the first and the last pass; none is over-relaxed.
+STROKE_PASSES, STROKE_MEMBERS, STROKE_RESTS = 5, 150, (3e-3, 1e-3)
+# Under noise, after a first pass that shrinks singular values: the same, and the size of patches.
+NOISY_PASSES, NOISY_MEMBERS, NOISY_REST, NOISY_SIZE = 2, 64, 1e-3, 4
 
 
 def complete(values, observed, config, *, rng, monitor):
@@ -143,42 +150,96 @@ def stages_for(clip, noise, config):
     """
     smallest = min(clip.height, clip.values.shape[1])
     size = min(config.size or Settings.size, smallest)
-    stride = min(size, config.stride or max(1, size // 2))
-    main = Settings(size=size, stride=stride, members=config.members or Settings.members, window=config.window or WINDOW, reach=REACH,
-                    passes=config.passes or PASSES)  # fmt: skip
-    if not noise:
-        return (main,)
-    first = replace(main, members=config.members or NOISY_MEMBERS, depth=2, passes=1, shrinks=True, step=1.0, momentum=0.0)
-    small = min(config.size or NOISY_SIZE, smallest)
-    second = replace(first, size=small, stride=min(small, config.stride or max(1, small // 2)), passes=config.passes or NOISY_PASSES,
-                     shrinks=False, first_rest=NOISY_REST, last_rest=NOISY_REST)  # fmt: skip
-    return first, second
+
+    def settings(stride, members, **others):
+        return Settings(size=size, stride=min(size, config.stride or stride), members=config.members or members, reach=REACH,
+                        window=config.window or WINDOW, **others)  # fmt: skip
+
+    if noise:
+        first = settings(3, NOISY_MEMBERS, depth=2, passes=1, shrinks=True, step=1.0, momentum=0.0)
+        small = min(config.size or NOISY_SIZE, smallest)
+        second = replace(first, size=small, stride=min(small, config.stride or max(1, small // 2)), passes=config.passes or NOISY_PASSES,
+                         shrinks=False, first_rest=NOISY_REST, last_rest=NOISY_REST)  # fmt: skip
+        return first, second
+    absent = ~clip.observed
+    if any(calibrate.are_strokes(a) for a in clip.by_frame(absent) if a.any()):
+        first_rest, last_rest = STROKE_RESTS
+        return (settings(4, STROKE_MEMBERS, depth=2, passes=config.passes or STROKE_PASSES, first_rest=first_rest, last_rest=last_rest,
+                         step=1.0, momentum=0.0),)  # fmt: skip
+    return (settings(3, MEMBERS, passes=config.passes or PASSES, first_rest=FIRST_REST),)
 
 
 def hold_out(clip, rng):
-    """Observed entries to hide, frame by frame in the shape of what is missing; True = held out."""
+    """Observed entries to hide, in the shape of what is missing.
+
+    In a frame that misses something, pieces of it or scattered entries, as of a picture; where frames are missing as a whole, further
+    whole frames, if possible none beside another that is missing.
+
+    Parameters
+    ----------
+    clip : _Clip
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (T H, W, C) ndarray of bool
+        True = held out.
+    """
     held = np.zeros_like(clip.observed)
-    for part, observed in zip(clip.by_frame(held), clip.by_frame(clip.observed)):
-        if not observed.all():
+    frames = clip.by_frame(held)
+    for part, observed in zip(frames, clip.by_frame(clip.observed)):
+        if observed.any() and not observed.all():
             part[:] = calibrate.hold_out(observed, SHARE_HELD_OUT, rng)
+    seen = clip.by_frame(clip.observed).any(axis=(1, 2, 3))
+    if not seen.all() and seen.sum() > 2:
+        beside = np.convolve(~seen, [1, 1, 1], mode="same") > 0
+        order = sorted(rng.permutation(np.flatnonzero(seen)), key=lambda t: beside[t])
+        chosen = []
+        for t in order:
+            if len(chosen) < max(1, round(SHARE_HELD_OUT * clip.frames)) and not any(abs(t - other) <= 1 for other in chosen):
+                chosen.append(t)
+                frames[t] = clip.by_frame(clip.observed)[t]
     return held
 
 
 def first_estimate(clip, noise):
-    """What the frames beside it say where they are observed, elsewhere the field of the frame."""
-    shown, filled = clip.by_frame(clip.observed), np.empty(clip.values.shape)
-    estimate = clip.by_frame(filled)
-    for t, (values, observed) in enumerate(clip.each_frame()):
-        if observed.any():
-            estimate[t] = field.solve(values, observed, noise).mean
-    fields = estimate.copy()
-    for t in range(clip.frames):
-        beside = [k for k in (t - 1, t + 1) if 0 <= k < clip.frames]
-        weight = sum(shown[k].astype(float) for k in beside)
-        total = sum(np.where(shown[k], fields[k], 0.0) for k in beside)
-        wanted = ~shown[t] & (weight > 0)
-        estimate[t][wanted] = total[wanted] / weight[wanted]
-    return filled
+    """Estimate of every entry to begin with: what the frames beside it say, following what moves, and the field of the frame.
+
+    Parameters
+    ----------
+    clip : _Clip
+    noise : float
+        Variance.
+
+    Returns
+    -------
+    (T H, W, C) ndarray of float32
+    """
+    values, shown = clip.by_frame(clip.values), clip.by_frame(clip.observed)
+    known = [t for t in range(clip.frames) if shown[t].any()]
+    filled = np.empty(clip.values.shape, np.float32)
+    fields, unsure = clip.by_frame(filled), {}
+    for t in known:
+        if shown[t].all() and not noise:
+            fields[t] = values[t]
+        else:
+            fitted, unsure[t] = field.solve_with_sd(values[t], shown[t], noise, rng=np.random.default_rng(t), count=SAMPLES)
+            fields[t] = fitted.mean
+    seen = shown.mean(axis=3, dtype=np.float32)
+    estimate = filled.copy()
+    for t in np.flatnonzero(~shown.all(axis=(1, 2, 3))):
+        sides = [*[k for k in known if k < t][-1:], *[k for k in known if k > t][:1]]
+        if not sides:
+            continue
+        if t not in known:
+            fields[t] = np.mean([fields[k] for k in sides], axis=0)
+        prediction, error = motion.predict(fields[t], seen[t], [(k - t, fields[k], seen[k]) for k in sides])
+        share = 1.0
+        if t in known and not calibrate.are_strokes(~shown[t]):
+            share = unsure[t] ** 2 / np.maximum(unsure[t] ** 2 + error[..., None], np.finfo(float).tiny)
+        absent = ~shown[t]
+        clip.by_frame(estimate)[t][absent] = (fields[t] + share * (prediction - fields[t]))[absent]
+    return estimate
 
 
 def _refined(clip, stages, noise, rng, progress, variance):
