@@ -1,8 +1,9 @@
 """A frame of a clip as the frames beside it say it is, following what moves.
 
-For every pixel the motion is looked for, in steps of a half pixel a frame, under which the surroundings of the pixel agree best: those of
-the frame itself with those of the frames beside it, where they are observed, and those of the frames beside it with each other, so that
-a frame of which nothing is observed can be told as well. Motion is taken for constant from the frame before to the one after.
+For every pixel the motion is looked for, in whole pixels a frame, under which the surroundings of the pixel agree best: those of the
+frame itself with those of the frames beside it, where they are observed, and those of the frames beside it with each other, so that a
+frame of which nothing is observed can be told as well. Motion is taken for constant from the frame before to the one after. There are
+no fractions of pixels: interpolated frames are smoother, agree better for that alone, and give smoother predictions.
 
 References
 ----------
@@ -11,10 +12,11 @@ overlapped block motion compensation, IEEE Trans. Circuits Syst. Video Technol.,
 """
 
 import numpy as np
-from scipy.ndimage import map_coordinates, uniform_filter
+from scipy.ndimage import uniform_filter
 
-# Side of the surroundings that are compared, and largest motion that is looked for, in pixels a frame.
-SIDE, FASTEST = 9, 7
+# Sides of the surroundings that are compared where the frame is seen, and where it is not; largest motion that is looked for, in pixels
+# a frame.
+SIDE, WIDE, FASTEST = 9, 21, 7
 # Weight of a pixel of which nothing is observed, beside one that is; squared difference, relative to the variance of the frames, that
 # a motion of one pixel must save, and that any prediction is taken to have at least.
 UNSEEN, STILL, LEAST = 0.02, 1e-3, 1e-5
@@ -40,46 +42,37 @@ def predict(frame, seen, sides):
         Mean squared error of the observed surroundings, over the channels.
     """
     unit = frame.var() or 1.0
-    share = np.clip(uniform_filter(seen, SIDE, mode="nearest"), 0, 1)
-    shape = seen.shape
-    best, motion = np.full(shape, np.inf, np.float32), np.zeros((2, *shape), np.float32)
-    whole = [(dy, dx) for dy in range(-FASTEST, FASTEST + 1) for dx in range(-FASTEST, FASTEST + 1)]
-    for step in sorted(whole, key=lambda s: s[0] ** 2 + s[1] ** 2):
+    share = np.clip(_around(seen, SIDE), 0, 1)
+    best, motion = np.full(seen.shape, np.inf, np.float32), np.zeros((2, *seen.shape), int)
+    steps = [(dy, dx) for dy in range(-FASTEST, FASTEST + 1) for dx in range(-FASTEST, FASTEST + 1)]
+    for step in sorted(steps, key=lambda s: s[0] ** 2 + s[1] ** 2):
         moved = [(_shifted(f, gap, step), _shifted(w, gap, step)) for gap, f, w in sides]
         cost = _cost(frame, seen, moved, share) + np.float32(STILL * unit * (step[0] ** 2 + step[1] ** 2))
         better = cost < best
         best[better] = cost[better]
-        motion[:, better] = np.array(step, np.float32)[:, None]
-    around = motion.copy()
-    for step in ((dy / 2, dx / 2) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if dy or dx):
-        tried = around + np.array(step, np.float32)[:, None, None]
-        cost = _cost(frame, seen, _moved(sides, tried), share) + np.float32(STILL * unit) * np.sum(tried**2, axis=0)
-        better = cost < best
-        best[better] = cost[better]
-        motion[:, better] = tried[:, better]
+        motion[:, better] = np.array(step)[:, None]
     moved = _moved(sides, motion)
-    errors = [_error(frame, other, seen * weight) for other, weight in moved]
+    errors = [_error(frame, other, seen * weight, SIDE) for other, weight in moved]
     shares = np.array([np.maximum(weight, UNSEEN) / (error + LEAST * unit) / abs(side[0])
                        for side, (_, weight), error in zip(sides, moved, errors)])  # fmt: skip
     shares /= shares.sum(axis=0)
     prediction = sum(share[..., None] * other for share, (other, _) in zip(shares, moved))
-    return prediction, _error(frame, prediction, seen)
+    return prediction, _error(frame, prediction, seen, SIDE)
 
 
 def _shifted(array, gap, step):
-    """`array` at every pixel moved by ``gap step``, whole pixels; beyond the border as on it."""
+    """`array` at every pixel moved by ``gap step``; beyond the border as on it."""
     rows, columns = (np.clip(np.arange(n) + gap * s, 0, n - 1) for n, s in zip(array.shape, step))
     return array[rows][:, columns]
 
 
 def _moved(sides, motion):
-    """Frames beside and what is seen of them, at every pixel moved by its own motion (2, H, W), by linear interpolation."""
-    grid = np.indices(motion.shape[1:], np.float32)
+    """Frames beside and what is seen of them, at every pixel moved by its own motion (2, H, W)."""
+    shape = motion.shape[1:]
     moved = []
     for gap, frame, weight in sides:
-        places = grid + np.float32(gap) * motion
-        planes = [map_coordinates(a, places, order=1, mode="nearest") for a in (*np.moveaxis(frame, 2, 0), weight)]
-        moved.append((np.stack(planes[:-1], axis=2), planes[-1]))
+        rows, columns = (np.clip(at + gap * by, 0, n - 1) for at, by, n in zip(np.indices(shape), motion, shape))
+        moved.append((frame[rows, columns], weight[rows, columns]))
     return moved
 
 
@@ -89,16 +82,19 @@ def _cost(frame, seen, moved, share):
     Where the frame is seen, the harmonic mean of those with the frames beside it, so that one that agrees is enough; else theirs with each
     other. `share` is how much of the surroundings is seen.
     """
-    errors = [_error(frame, other, seen * weight) for other, weight in moved]
+    errors = [_error(frame, other, seen * weight, SIDE) for other, weight in moved]
     if len(moved) == 1:
         return errors[0]
     (before, its), (after, own) = moved
     agreed = 2 * errors[0] * errors[1] / np.maximum(errors[0] + errors[1], np.finfo(np.float32).tiny)
-    return share * agreed + (1 - share) * _error(before, after, its * own)
+    return share * agreed + (1 - share) * _error(before, after, its * own, WIDE)
 
 
-def _error(one, other, weight):
+def _error(one, other, weight, side):
     """Weighted mean over the surroundings of the squared differences of two frames."""
     weight = np.maximum(weight, UNSEEN**2)
-    total = uniform_filter(weight * np.mean((one - other) ** 2, axis=2), SIDE, mode="nearest")
-    return np.maximum(total, 0) / uniform_filter(weight, SIDE, mode="nearest")
+    return np.maximum(_around(weight * np.mean((one - other) ** 2, axis=2), side), 0) / _around(weight, side)
+
+
+def _around(plane, side):
+    return uniform_filter(plane, side, mode="nearest")
