@@ -162,7 +162,7 @@ def stages_for(clip, noise, config):
                          shrinks=False, first_rest=NOISY_REST, last_rest=NOISY_REST)  # fmt: skip
         return first, second
     absent = ~clip.observed
-    if any(calibrate.are_strokes(a) for a in clip.by_frame(absent) if a.any()):
+    if any(a.all() or calibrate.are_strokes(a) for a in clip.by_frame(absent)):
         first_rest, last_rest = STROKE_RESTS
         return (settings(4, STROKE_MEMBERS, depth=2, passes=config.passes or STROKE_PASSES, first_rest=first_rest, last_rest=last_rest,
                          step=1.0, momentum=0.0),)  # fmt: skip
