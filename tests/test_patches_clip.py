@@ -104,3 +104,138 @@ def test_noise_is_taken_from_all_frames():
     assert error(found, truth, observed) < 0.025
     assert found.noise_std == 0.05
     assert (found.sd > 0).all()
+
+
+def test_whole_frames_are_told_by_those_beside_them():
+    truth = clip()
+    observed = np.ones(truth.shape, bool)
+    observed[..., [2, 5]] = False
+    found = completed(truth, observed, passes=3)
+    plain = np.sqrt(np.mean((beside(truth, observed) - truth)[~observed] ** 2))
+    assert error(found, truth, ~observed) < 0.8 * plain
+    assert found.held_out["count"] >= truth[..., 0].size
+    assert (found.sd[..., [2, 5]] > 0).all()
+
+
+@pytest.mark.parametrize("missing", [[0, 1], [3, 4, 5], [6, 7]])
+def test_several_frames_in_a_row_may_be_missing(missing):
+    truth = clip()
+    observed = np.ones(truth.shape, bool)
+    observed[..., missing] = False
+    found = completed(truth, observed, passes=1, calibrate=False)
+    assert np.isfinite(found.mean).all()
+    assert error(found, truth, ~observed) < truth.std()
+
+
+def test_two_frames():
+    truth = clip(frames=2)
+    observed = masked(truth.shape)
+    found = completed(truth, observed)
+    assert error(found, truth, ~observed) < 0.5 * truth.std()
+    assert np.array_equal(found.mean[observed], truth[observed])
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1, 3), (2, 3, 3, 2), (7, 1, 2), (4, 5, 3)])
+@pytest.mark.parametrize("noise_std", [0.0, 0.1, "auto"])
+def test_tiny_clips(shape, noise_std):
+    values = rng(1).random(shape)
+    observed = rng(2).random(shape) < 0.6
+    observed.flat[0] = True
+    found = completed(values, observed, noise_std=noise_std)
+    assert found.mean.shape == shape and np.isfinite(found.mean).all() and np.isfinite(found.sd).all()
+
+
+@pytest.mark.parametrize("unit, offset", [(65535.0, 0.0), (1e-6, 0.0), (1e150, 0.0), (1.0, -500.0)])
+def test_any_scale_gives_the_same(unit, offset):
+    truth = clip(frames=4)
+    observed = masked(truth.shape)
+    one, other = completed(truth, observed), completed(unit * truth + offset, observed)
+    np.testing.assert_allclose((other.mean - offset) / unit, one.mean, atol=2e-3)
+
+
+def test_a_constant_clip_stays_constant():
+    truth = np.full((12, 14, 3, 4), 0.25)
+    observed = np.ones(truth.shape, bool)
+    observed[3:6, 2:9, :, 1] = False
+    found = completed(truth, observed)
+    assert np.allclose(found.mean, 0.25, atol=1e-6)
+
+
+def test_a_clip_without_holes_and_noise_is_returned_as_it_is_without_work(monkeypatch):
+    truth = clip()
+    monkeypatch.setattr(patches.patches_clip.field, "solve_with_sd", None)
+    monkeypatch.setattr(patches.patches_clip.motion, "predict", None)
+    found = completed(truth, np.ones(truth.shape, bool))
+    assert np.array_equal(found.mean, truth) and (found.sd == 0).all() and not found.warnings
+
+
+def test_only_groups_that_touch_a_hole_are_worked_on(monkeypatch):
+    from tdc_cli.patches import refine as passes
+
+    truth = clip()
+    observed = np.ones(truth.shape, bool)
+    observed[10:12, 10:12, :, 3] = False
+    seen = []
+    plain = passes._Problem._one_pass
+    monkeypatch.setattr(passes._Problem, "_one_pass", lambda *args: seen.append(args[2]) or plain(*args))
+    completed(truth, observed, calibrate=False)
+    for positions in seen:
+        frames, tops = np.divmod(positions // SIDE, SIDE)
+        assert set(frames) <= {2, 3} and len(positions) and ((tops >= 5) & (tops <= 11)).all()
+
+
+def test_the_noise_is_found():
+    truth = clip()
+    noisy = truth + 0.05 * rng(1).standard_normal(truth.shape)
+    found = completed(noisy, masked(truth.shape), noise_std="auto")
+    assert found.noise_std == pytest.approx(0.05, rel=0.15)
+
+
+def test_intervals_hold_what_they_say_of_observed_and_of_missing_entries():
+    truth = clip(frames=12)
+    observed = masked(truth.shape)
+    noisy = truth + 0.05 * rng(1).standard_normal(truth.shape)
+    found = completed(noisy, observed, noise_std=0.05)
+    inside = np.abs(found.mean - truth) <= 1.645 * found.sd
+    assert 0.8 < inside[observed].mean() < 0.98
+    assert inside[~observed].mean() > 0.75
+
+
+def test_held_out_is_in_the_shape_of_what_is_missing():
+    from tdc_cli.methods import patches_clip
+
+    truth = clip()
+    stacked = patches_clip._Clip.of(truth, masked(truth.shape), 3)
+    held = stacked.restored(patches_clip.hold_out(stacked, rng()))
+    assert held[..., ::2].any() and not held[..., 1::2].any()
+    assert not (held & ~masked(truth.shape)).any()
+    whole = np.ones(truth.shape, bool)
+    whole[..., 6] = False
+    stacked = patches_clip._Clip.of(truth, whole, 3)
+    held = stacked.restored(patches_clip.hold_out(stacked, rng()))
+    frames = held.all(axis=(0, 1, 2))
+    assert frames.sum() == 1 and held.any(axis=(0, 1, 2)).sum() == 1
+    assert not frames[5:8].any()
+
+
+def test_the_factor_of_observed_entries():
+    from tdc_cli.methods.patches_clip import _factor_of_observed
+
+    noise, alone = 1.0, 0.25
+    errors = rng().normal(0, np.sqrt(alone + noise), 200_000)
+    true = alone * noise / (alone + noise)
+    assert _factor_of_observed(errors, np.full(len(errors), 4 * true), noise) == pytest.approx(0.5, rel=0.05)
+    assert _factor_of_observed(errors[:5], np.full(5, 4 * true), noise) == pytest.approx(1.0, abs=0.5)
+    assert _factor_of_observed(errors[:0], errors[:0], noise) == 1.0
+
+
+def test_same_bits_with_one_and_two_threads():
+    from tdc_cli.threads import limited
+
+    truth = clip(frames=3)
+    observed = masked(truth.shape)
+    results = []
+    for threads in (1, 2):
+        with limited(threads):
+            results.append(completed(truth + 0.02 * rng(3).standard_normal(truth.shape), observed, noise_std=0.02))
+    assert np.array_equal(results[0].mean, results[1].mean) and np.array_equal(results[0].sd, results[1].sd)

@@ -10,13 +10,17 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from ..patches import calibrate, field, motion
+from ..patches import calibrate, field, motion, noise
 from ..patches.refine import Settings, refine
 from . import Completion
 
-SHARE_HELD_OUT = 0.05
-# Frames on each side that an estimate looks at directly.
+# Share of the observed entries that is held out, and under noise of single entries more; how far the model is trusted about observed
+# entries, as a standard deviation of the ratio of variances.
+SHARE_HELD_OUT, SHARE_LONE, TRUST = 0.05, 0.01, 0.5
+# Frames on each side that the groups of a frame reach in one pass: what a piece of a longer clip should have beside what is kept of it.
 CONTEXT = 4
+# Bytes for every entry of a clip, and for the groups that are worked on at a time.
+BYTES, WORKSPACE = 100, 200_000_000
 # Samples of the field that tell how sure it is of what is scattered.
 SAMPLES = 4
 # Channels that are worked on together.
@@ -50,28 +54,29 @@ def complete(values, observed, config, *, rng, monitor):
     Completion
     """
     clip = _Clip.of(values, observed, config.frames)
-    noise = config.noise_std
-    if noise == "auto":
-        noise = math.sqrt(np.mean([field.solve(v, o, None).noise_variance for v, o in clip.each_frame() if o.any()]))
-    variance = float(noise) ** 2
+    variance = _learnt_noise(clip) if config.noise_std == "auto" else float(config.noise_std) ** 2
     stages = stages_for(clip, variance, config)
     passes = sum(s.passes for s in stages) * len(clip.blocks)
     progress = _Progress(monitor, passes * (2 if config.calibrate else 1))
-    errors, spreads = np.empty(0), np.empty(0)
+    held = lone = np.zeros_like(clip.observed)
     if config.calibrate:
         held = hold_out(clip, rng)
-        kept = replace(clip, observed=clip.observed & ~held)
+        if variance:
+            lone = clip.observed & ~held & (rng.random(held.shape) < SHARE_LONE)
+        kept = replace(clip, observed=clip.observed & ~held & ~lone)
         estimate, spread = _refined(kept, stages, variance, rng, progress, True)
-        errors, spreads = (estimate - clip.values)[held], np.sqrt(spread[held])
+        errors, spreads, lone_errors = (estimate - clip.values)[held], np.sqrt(spread[held]), (estimate - clip.values)[lone]
     estimate, spread = _refined(clip, stages, variance, rng, progress, config.calibrate)
     sd, verdict, warnings = None, None, []
     if config.calibrate:
         scale = calibrate.fit_scale(errors, spreads, variance)
-        estimated = ~clip.observed if variance == 0 else np.ones_like(clip.observed)
-        sd = np.zeros(spread.shape)
-        sd[estimated] = np.sqrt(spread[estimated]) if scale is None else scale(np.sqrt(spread[estimated]))
+        absent = ~clip.observed
+        sd = np.sqrt(spread)
+        if scale is not None:
+            sd[absent] = scale(sd[absent])
+        sd[clip.observed] *= _factor_of_observed(lone_errors, spread[lone], variance) if variance else 0.0
         verdict = {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, variance, rng)}
-        if scale is None:
+        if scale is None and absent.any():
             warnings.append(f"only {len(errors)} observed entries could be held out: the standard deviations are not calibrated")
     used = {name: getattr(stages[0], name) for name in ("size", "members", "window", "stride", "depth", "reach")}
     return Completion(
@@ -83,6 +88,44 @@ def complete(values, observed, config, *, rng, monitor):
         parameters=asdict(config) | used | {"passes": sum(s.passes for s in stages)},
         warnings=tuple(warnings),
     )
+
+
+def _learnt_noise(clip):
+    """Variance of the noise: from differences between frames or, where too few are observed, as the field of each frame learns it."""
+    level = noise.level(clip.by_frame(clip.values), clip.by_frame(clip.observed))
+    if level is not None:
+        return level**2
+    return float(np.mean([field.solve(v, o, None).noise_variance for v, o in clip.each_frame() if o.any()]))
+
+
+def _factor_of_observed(errors, spreads, variance):
+    """Factor of the standard deviations of observed entries under noise.
+
+    An estimate without the entry's own observation, the error of which is known but for the noise, has variance v; with it
+    ``1 / (1 / v + 1 / variance)``. The few entries that tell it are weighed against the model's own figure, which is trusted to within
+    `TRUST`.
+
+    Parameters
+    ----------
+    errors : (n,) ndarray
+        Of single entries that were held out, noise included.
+    spreads : (n,) ndarray
+        Variances of the same entries, estimated with their observations.
+    variance : float
+        Of the noise.
+    """
+    if not len(errors):
+        return 1.0
+    whole = max(np.mean(errors**2), variance)  # of the differences, noise included
+    found = (1 - variance / whole) * variance / spreads.mean()
+    unsure = math.sqrt(2 / len(errors)) * variance**2 / whole / spreads.mean()
+    weight = (TRUST / unsure) ** 2
+    return math.sqrt((1 + weight * found) / (1 + weight))
+
+
+def bytes_per_frame(shape):
+    """Memory for a frame of ``shape`` (H, W[, C]), in bytes, beside `WORKSPACE` bytes for the clip."""
+    return BYTES * math.prod(shape)
 
 
 @dataclass(frozen=True)
@@ -134,14 +177,14 @@ class _Clip:
         return np.ascontiguousarray(np.moveaxis(stacked.reshape(self.frames, *others), 0, self.mode))
 
 
-def stages_for(clip, noise, config):
+def stages_for(clip, variance, config):
     """Stages of the passes.
 
     Parameters
     ----------
     clip : _Clip
-    noise : float
-        Variance.
+    variance : float
+        Of the noise.
     config : patches.Config
 
     Returns
@@ -155,7 +198,7 @@ def stages_for(clip, noise, config):
         return Settings(size=size, stride=min(size, config.stride or stride), members=config.members or members, reach=REACH,
                         window=config.window or WINDOW, **others)  # fmt: skip
 
-    if noise:
+    if variance:
         first = settings(3, NOISY_MEMBERS, depth=2, passes=1, shrinks=True, step=1.0, momentum=0.0)
         small = min(config.size or NOISY_SIZE, smallest)
         second = replace(first, size=small, stride=min(small, config.stride or max(1, small // 2)), passes=config.passes or NOISY_PASSES,
@@ -192,8 +235,10 @@ def hold_out(clip, rng):
             part[:] = calibrate.hold_out(observed, SHARE_HELD_OUT, rng)
     seen = clip.by_frame(clip.observed).any(axis=(1, 2, 3))
     if not seen.all() and seen.sum() > 2:
-        beside = np.convolve(~seen, [1, 1, 1], mode="same") > 0
-        order = sorted(rng.permutation(np.flatnonzero(seen)), key=lambda t: beside[t])
+        # One without frames on both sides is told worse than most of what is missing.
+        poor = np.convolve(~seen, [1, 1, 1], mode="same") > 0
+        poor[[0, -1]] = True
+        order = sorted(rng.permutation(np.flatnonzero(seen)), key=lambda t: poor[t])
         chosen = []
         for t in order:
             if len(chosen) < max(1, round(SHARE_HELD_OUT * clip.frames)) and not any(abs(t - other) <= 1 for other in chosen):
@@ -202,14 +247,14 @@ def hold_out(clip, rng):
     return held
 
 
-def first_estimate(clip, noise):
+def first_estimate(clip, variance):
     """Estimate of every entry to begin with: what the frames beside it say, following what moves, and the field of the frame.
 
     Parameters
     ----------
     clip : _Clip
-    noise : float
-        Variance.
+    variance : float
+        Of the noise.
 
     Returns
     -------
@@ -220,10 +265,10 @@ def first_estimate(clip, noise):
     filled = np.empty(clip.values.shape, np.float32)
     fields, unsure = clip.by_frame(filled), {}
     for t in known:
-        if shown[t].all() and not noise:
+        if shown[t].all() and not variance:
             fields[t] = values[t]
         else:
-            fitted, unsure[t] = field.solve_with_sd(values[t], shown[t], noise, rng=np.random.default_rng(t), count=SAMPLES)
+            fitted, unsure[t] = field.solve_with_sd(values[t], shown[t], variance, rng=np.random.default_rng(t), count=SAMPLES)
             fields[t] = fitted.mean
     seen = shown.mean(axis=3, dtype=np.float32)
     estimate = filled.copy()
@@ -242,14 +287,14 @@ def first_estimate(clip, noise):
     return estimate
 
 
-def _refined(clip, stages, noise, rng, progress, variance):
+def _refined(clip, stages, variance, rng, progress, wanted):
     """`refine` from the first estimate, in blocks of channels."""
-    start = first_estimate(clip, noise)
-    parts = [refine(clip.values[..., b], clip.observed[..., b], start[..., b], stages, frames=clip.frames, noise_variance=noise, rng=rng,
-                    tick=progress, variance=variance) for b in clip.blocks]  # fmt: skip
+    start = first_estimate(clip, variance)
+    parts = [refine(clip.values[..., b], clip.observed[..., b], start[..., b], stages, frames=clip.frames, noise_variance=variance, rng=rng,
+                    tick=progress, variance=wanted) for b in clip.blocks]  # fmt: skip
     if len(parts) == 1:
         return parts[0]
-    return np.concatenate([p[0] for p in parts], axis=2), np.concatenate([p[1] for p in parts], axis=2) if variance else None
+    return np.concatenate([p[0] for p in parts], axis=2), np.concatenate([p[1] for p in parts], axis=2) if wanted else None
 
 
 class _Progress:
