@@ -8,7 +8,7 @@ A suite is a module with the names below; to add one, write the module in `suite
 - ``seconds(cell)``: what a cell takes on one thread, roughly, to plan by.
 - ``run(cell, data)``: `cells.Outcome` of a cell, in a process of its own; `data` is the user's folder or None.
 - ``tables(records)``, ``figures(records)``: lists of `page.Table` and `page.Figure` from records as `cells.record` makes them, some of
-  which may have failed or be missing.
+  which may have failed or be missing; figures get the path of a record's arrays.
 - ``check(records)``, where the suite has bounds: a line for each that does not hold.
 """
 
@@ -48,6 +48,10 @@ _SUITES = (
     Suite("fit", "table Fittness and figure mtpi of the paper: the distribution of the residual that is found"),
     Suite("convergence", "figure convergence of the paper: the error after every sweep of the sampler"),
     Suite("speed", "time and peak memory of every method, and how they grow with size, missing ratio and rank"),
+    Suite("images", "table avginpainting of the paper: photographs with entries missing, all methods, visual comparisons"),
+    Suite("videos", "table video of the paper: clips with masks and noise, visual comparisons"),
+    Suite("faces", "table face of the paper: whole faces of a set missing"),
+    Suite("spatial", "figure SpatialC of the paper: what coherence of neighbours gains in photographs and clips"),
 )
 
 SUITES = {suite.name: suite for suite in _SUITES}

@@ -27,7 +27,8 @@ def write(suite, results):
     OutputError
     """
     module, records, folder = suite.load(), results.records, results.folder
-    tables, figures = [list(filter(None, made)) for made in (module.tables(records), module.figures(records))]
+    shown = [each | {"arrays": folder / each["arrays"]} if each["arrays"] else each for each in records]
+    tables, figures = [list(filter(None, made)) for made in (module.tables(records), module.figures(shown))]
     write_bytes(folder / CSV, results.to_csv().encode(), replace=True)
     write_bytes(folder / TABLES, "\n".join(map(markdown, tables)).encode(), replace=True)
     for figure in figures:
