@@ -91,18 +91,51 @@ def test_what_fails_is_a_record(tdc, monkeypatch, mishap, more, status, error):
     assert error in Parsed(Path("out/report.html").read_text(encoding="utf-8")).text
 
 
-def test_a_killed_run_goes_on(tdc, folder):
-    assert tdc("bench", "tiny", "-o", "whole", "--seeds", "1", "--jobs", "2", "-q").exit_code == 0
+def started(*words, **environment):
+    """`tdc` with these words as a process that leads a group of its own and knows the tiny suite."""
     code = "import sys, tiny_suite; tiny_suite.register(); from tdc_cli.__main__ import main; sys.argv[0] = 'tdc'; main()"
-    words = ["bench", "tiny", "-o", "part", "--seeds", "1"]
     paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
-    process = subprocess.Popen([sys.executable, "-c", code, *words], env=os.environ | {"PYTHONPATH": paths}, stderr=subprocess.DEVNULL)
-    path, end = Path("part/results.json"), time.monotonic() + 120
-    while not (path.exists() and len(records("part")) >= 2):
+    return subprocess.Popen([sys.executable, "-c", code, *words], env=os.environ | environment | {"PYTHONPATH": paths}, text=True,
+                            stderr=subprocess.PIPE, start_new_session=True)  # fmt: skip
+
+
+def wait_until(reached, process):
+    """Wait for something that a process that is alive brings about."""
+    end = time.monotonic() + 120
+    while not reached():
         assert process.poll() is None and time.monotonic() < end
         time.sleep(0.02)
+
+
+def living(group):
+    """Whether a process of the group is left."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_ctrl_c_ends_all_processes_with_one_line(tdc, folder):
+    process = started("bench", "tiny", "-o", "out", "--seeds", "1", "--jobs", "2", "--methods", "nearest", MISHAP="slow")
+    wait_until(Path("out/results.json").exists, process)
+    time.sleep(0.2)  # the workers are being loaded: an interrupt must not reach them even now
+    os.killpg(process.pid, signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert (process.returncode, told) == (130, "tdc: interrupted\n") and records("out") == []
+    end = time.monotonic() + 30
+    while living(process.pid):
+        assert time.monotonic() < end, "a worker is left"
+        time.sleep(0.1)
+
+
+def test_a_killed_run_goes_on(tdc, folder):
+    assert tdc("bench", "tiny", "-o", "whole", "--seeds", "1", "--jobs", "2", "-q").exit_code == 0
+    path = Path("part/results.json")
+    process = started("bench", "tiny", "-o", "part", "--seeds", "1")
+    wait_until(lambda: path.exists() and len(records("part")) >= 2, process)
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.communicate()
     held = records("part")
     assert 2 <= len(held) < 4
     kept = json.loads(path.read_text(encoding="utf-8"))["records"]

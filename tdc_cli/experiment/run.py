@@ -4,8 +4,10 @@ A process of its own makes its peak memory its own, ends with a time limit whate
 What comes of a cell depends on the cell and the number of threads only, so that the number of processes changes nothing but the time.
 """
 
+import contextlib
 import importlib
 import os
+import signal
 import time
 from multiprocessing import connection, get_context
 
@@ -62,7 +64,8 @@ class _Running:
         self.receiver, sender = context.Pipe(duplex=False)
         self.process = context.Process(target=_work, args=(sender, suite.module, cell, data, count, os.getpid()), daemon=True)
         self.begin = time.monotonic()
-        self.process.start()
+        with _interrupts_held():
+            self.process.start()
         sender.close()  # so that the end of the process is the end of the pipe
 
     @property
@@ -90,6 +93,19 @@ class _Running:
         self.process.kill()
         self.process.join()
         self.receiver.close()
+
+
+@contextlib.contextmanager
+def _interrupts_held():
+    """Within the block Ctrl-C waits; a process that is started in it never hears of one, not even before it is settled."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _work(sender, module, cell, data, count, parent):

@@ -13,9 +13,9 @@ NOISE_STD = float(np.sqrt(0.001))
 # Method -> parameters in place of its defaults, where its authors' program is run with others on such data.
 SETTINGS = {"tmac": {"tolerance": 1e-12}}
 # Method -> seconds of a problem on one thread of the machine that docs/results.md names.
-SECONDS = {"datc": 9, "datc-ne": 4, "datc-nx": 2}
+SECONDS = {"datc": 6, "datc-ne": 2, "datc-nx": 2}
 OTHERS_SECONDS = 0.5
-START_SECONDS = 2  # of a process
+START_SECONDS = 1.5  # of a process
 
 
 def cells(method, kind, choice, seed, variants=({},), ranks=RANKS):

@@ -79,8 +79,8 @@ def _matched(problem, mixture):
 
 
 def tables(records):
-    """Table Fittness for each rank, and the distance of the densities."""
-    made = [_parameters(records, rank) for rank in tensors.RANKS]
+    """Table Fittness, a part for each parameter, and the distance of the densities."""
+    made = [_parameters(records, name) for name in PARAMETERS]
     rows = []
     for kind in KINDS:
         for rank in tensors.RANKS:
@@ -96,23 +96,22 @@ def tables(records):
     return [*made, Table("densities", title, head, tuple(rows)) if rows else None]
 
 
-def _parameters(records, rank):
-    """Parameters of every part: true, ours, the most likely mixture's, the paper's."""
+def _parameters(records, name):
+    """One parameter of every part: true, and for each rank ours, the most likely mixture's and the paper's."""
     rows = []
-    for kind in KINDS:
-        own = Column("", {"kind": kind, "rank": rank}).of(records)
-        printed = paper.FIT[kind, rank]
+    for kind, words in KINDS.items():
+        own = Column("", {"kind": kind}).of(records)
         for i, part in enumerate(synth.KINDS[kind]) if own else ():
-            true = (part.share, part.mean, 1.0 / part.variance if part.variance else MOST_PRECISE)
-            fields = [f"{KINDS[kind]}, {i + 1}"]
-            for number, name in zip(true, PARAMETERS):
-                figure = printed[name][i]
-                found = [_short(mean(own, f"{source}{name}_{i + 1}")) for source in ("", "likeliest_")]
-                fields += [f"{number:.4g}", *found, MISSING if figure is None else f"{figure:.4g}"]
+            true = {"weight": part.share, "mean": part.mean, "precision": 1.0 / part.variance if part.variance else MOST_PRECISE}
+            fields = [f"{words}, {i + 1}", f"{true[name]:.4g}"]
+            for rank in tensors.RANKS:
+                group, figure = Column("", {"rank": rank}).of(own), paper.FIT[kind, rank][name][i]
+                fields += [_short(mean(group, f"{source}{name}_{i + 1}")) for source in ("", "likeliest_")]
+                fields.append(MISSING if figure is None else f"{figure:.4g}")
             rows.append(tuple(fields))
-    head = ["E, part", *(f"{name}, {what}" for name in PARAMETERS for what in ("true", "ours", "most likely", "paper"))]
-    title = f"Mixture of the residual, rank {rank}, 70 % missing: true, ours, most likely for the drawn residual, and the paper's"
-    return Table(f"fit-{rank}", title, tuple(head), tuple(rows)) if rows else None
+    head = ["E, part", "true", *(f"rank {rank}, {what}" for rank in tensors.RANKS for what in ("ours", "most likely", "paper"))]
+    title = f"Mixture of the residual, {name}s: true, ours, most likely for the drawn residual, and the paper's"
+    return Table(f"fit-{name}", title, tuple(head), tuple(rows)) if rows else None
 
 
 def _short(value: Mean):
