@@ -171,14 +171,17 @@ def test_fit_says_what_stands_for_each_part(small, one_thread):
 
 
 def test_convergence_keeps_the_error_of_every_sweep(small, one_thread):
-    found = convergence.run(_cell(kind="mixture-shifted", parameters=SHORT), None)
-    assert len(found.details["draws"]) == len(found.details["means"]) == 30 and np.isnan(found.details["means"][:20]).all()
+    found = convergence.run(_cell(kind="mixture-shifted", parameters=SHORT | {"residual": "mixture", "burn_in": 60}), None)
+    assert len(found.details["draws"]) == len(found.details["means"]) == 70 and np.isnan(found.details["means"][:60]).all()
     assert found.details["means"][-1] == pytest.approx(found.metrics["rre"], rel=1e-6)
-    assert 1 < found.metrics["sweeps"] <= 30
+    sweeps, floor = found.metrics["sweeps"], found.metrics["floor"]
+    assert max(found.details["draws"][sweeps - 1 :]) <= 1.05 * floor < found.details["draws"][sweeps - 2]
     metrics = {"sweeps": 20, "rre_of_a_draw": 0.2, "rre": 0.1, "floor": 0.1}
     records = _records(experiment.get("convergence"), lambda cell: metrics, {"draws": [1.0, 0.5], "means": [None, 0.5]})
-    assert convergence.tables(records)[0].rows[0] == ("collapsed", "5", "70% missing", "20 ± 0", *["0.2000 ± 0.0000"],
+    assert convergence.tables(records)[0].rows[0] == ("collapsed", "5", "70% missing", "2 of 2", "20", "0.2000 ± 0.0000",
                                                       "0.1000 ± 0.0000", "0.1000 ± 0.0000")  # fmt: skip
+    late = _records(experiment.get("convergence"), lambda cell: metrics | {"sweeps": None}, {"draws": [1.0], "means": [None]})
+    assert convergence.tables(late)[0].rows[0][3:5] == ("0 of 2", tables.MISSING)
     assert convergence.figures(records)[0].png
 
 

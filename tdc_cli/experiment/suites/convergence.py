@@ -4,6 +4,9 @@ Protocol: the problems of suite `synthetic` with the shifted mixture. `datc` run
 collapsed sampler and once with the literal one, Algorithm 1 of the paper; the mixture is asked for, so that the pilot runs fall away. Each
 sweep's state says what it expects of every entry; its RRE is against the latent tensor. From the end of the burn-in on, the RRE of the
 mean of the draws that count is kept as well, which is what the method returns.
+
+The literal sampler draws one factor entry after the other, given the residuals, and stands almost still: hundreds of sweeps do not
+bring it to where the collapsed one is after some dozens.
 """
 
 import numpy as np
@@ -13,12 +16,12 @@ from .. import figures as drawing
 from .. import tensors
 from ..cells import Choice
 from ..curve import Curve
-from ..tables import Column, mean
+from ..tables import MISSING, Column, mean
 
 METHOD, KIND = "datc", "mixture-shifted"
 DEFAULTS = Choice(ratios=(0.7, 0.8, 0.9), seeds=3)
 SAMPLERS = {"collapsed": {"burn_in": 200, "samples": 100}, "literal": {"burn_in": 600, "samples": 200}}
-NEAR = 1.05  # a sweep has arrived when no later one is further than this times the error of the end
+NEAR = 1.05  # a chain has arrived at a sweep when no later draw errs more than this times the floor
 
 
 def cells(choice):
@@ -39,25 +42,32 @@ def run(cell, data):
     curve = Curve(problem.latent)
     done, found = tensors.completed(cell, problem, watch=curve.watch)
     draws, means = np.array(curve.draws[0]), np.array(curve.means[0])
-    end = float(draws[~np.isnan(means)].mean())
-    far = np.flatnonzero(draws > NEAR * end)
+    far = np.flatnonzero(draws > NEAR * problem.oracle_floor)
     arrived = int(far[-1]) + 2 if len(far) else 1
-    measured = {"rre": found["rre"], "floor": found["floor"], "rre_of_a_draw": end, "sweeps": arrived if arrived <= len(draws) else None}
+    measured = {
+        "rre": found["rre"],
+        "floor": found["floor"],
+        "rre_of_a_draw": float(draws[~np.isnan(means)].mean()),
+        "sweeps": arrived if arrived <= len(draws) else None,
+    }
     return done.outcome(measured, {"draws": draws.tolist(), "means": means.tolist()})
 
 
 def tables(records):
-    """Sweeps until the error stays near its end, and the error there."""
+    """Sweeps until the error stays near the floor, and the error at the end."""
     rows = []
     for sampler in SAMPLERS:
         own = [each for each in records if each["parameters"]["sampler"] == sampler]
         for rank in tensors.RANKS:
             for column in tensors.columns(own, rank=rank):
                 group = column.of(own)
-                digits = {"sweeps": 0, "rre_of_a_draw": 4, "rre": 4, "floor": 4}
-                rows.append((sampler, str(rank), column.title, *(mean(group, name).text(count) for name, count in digits.items())))
-    head = ("sampler", "rank", "missing", f"sweeps until within {100 * NEAR - 100:.0f} %", "RRE of a draw", "RRE of the mean", "floor")
-    return [Table("convergence", "Sweeps until the error of the draws stays near that of the end", head, tuple(rows))]
+                arrived = [sweeps for each in group if (sweeps := each["metrics"].get("sweeps")) is not None]
+                errors = [mean(group, name).text(4) for name in ("rre_of_a_draw", "rre", "floor")]
+                median = f"{np.median(arrived):g}" if arrived else MISSING
+                rows.append((sampler, str(rank), column.title, f"{len(arrived)} of {len(group)}", median, *errors))
+    head = ("sampler", "rank", "missing", "runs that arrive", "sweeps, median", "RRE of a draw", "RRE of the mean", "floor")
+    title = f"Sweeps until the error of all later draws stays within {100 * NEAR - 100:.0f} % of the oracle's floor"
+    return [Table("convergence", title, head, tuple(rows))]
 
 
 def figures(records):
