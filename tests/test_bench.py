@@ -15,7 +15,7 @@ import tiny_suite
 from PIL import Image
 from test_page import Parsed
 
-from tdc_cli import experiment
+from tdc_cli import __version__, experiment
 from tdc_cli.experiment import cells, memory, results, samples, tables
 from tdc_cli.experiment.suites import smoke
 from tdc_cli.page import Table
@@ -157,7 +157,7 @@ def test_a_folder_that_does_not_fit_is_refused_before_any_work(tdc, words, line)
     Path("out").mkdir()
     choice, grid = experiment.plan(experiment.get("tiny"), seeds=1)
     settings = {"suite": "tiny", "methods": list(choice.methods), "ratios": list(choice.ratios), "seeds": 1, "data": None, "threads": 1,
-                "timeout": 3600.0, "version": json.loads(tdc("info", "--json").stdout)["tdc"]}  # fmt: skip
+                "timeout": 3600.0, "version": __version__}  # fmt: skip
     results.begin(Path("out"), grid, settings)
     before = Path("out/results.json").read_bytes()
     done = tdc("bench", "tiny", "-o", "out", *words)
