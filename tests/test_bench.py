@@ -200,6 +200,7 @@ def test_the_list_follows_the_options(tdc):
     assert done.exit_code == 0 and "tiny" in done.stdout and "(8 runs, about 4.0 h of one core)" in done.stdout
     (row,) = json.loads(tdc("bench", "tiny", "--list", "--seeds", "1", "--methods", "linear", "--json").stdout)
     assert row == {"name": "tiny", "summary": "for tests", "runs": 2, "seeds": 1, "hours": 1.0}
+    assert tdc("bench", "--list", "--seeds", "1").exit_code == 0
     assert all(f"`{name}`" in Path(__file__).parent.parent.joinpath("docs/bench.md").read_text(encoding="utf-8")
                for name in experiment.SUITES if name != "tiny")  # fmt: skip
 

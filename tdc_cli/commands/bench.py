@@ -80,8 +80,9 @@ def bench(suite, output, data, methods, ratios, seeds, jobs, threads, timeout, r
 
     chosen = {"methods": methods, "ratios": ratios, "seeds": seeds, "data": data}
     if as_list:
-        names = [suite] if suite else list(experiment.SUITES)
-        return _list([_planned(experiment.get(name), chosen) for name in names], as_json)
+        # Of all suites at once some leave no choice of what others do.
+        suites = [experiment.get(suite)] if suite else experiment.SUITES.values()
+        return _list([_planned(each, chosen if suite else _open_to(each, chosen)) for each in suites], as_json)
     if suite is None:
         raise click.UsageError("no suite was given; 'tdc bench --list' names them")
     if output is None:
@@ -118,6 +119,11 @@ def bench(suite, output, data, methods, ratios, seeds, jobs, threads, timeout, r
     return 0
 
 
+def _open_to(suite, chosen):
+    """What of the options a suite leaves to the user."""
+    return {name: value for name, value in chosen.items() if name == "data" or getattr(suite.load().DEFAULTS, name)}
+
+
 def _planned(suite, chosen):
     """A line of the list."""
     from .. import experiment
@@ -136,5 +142,5 @@ def _list(rows, as_json):
         return
     width = max(len(row["name"]) for row in rows)
     for row in rows:
-        hours = f"{row['hours']:.1f} h" if row["hours"] >= 1 else f"{60 * row['hours']:.0f} min"
+        hours = f"{row['hours']:.1f} h" if row["hours"] >= 1 else f"{max(1, round(60 * row['hours']))} min"
         click.echo(f"{row['name']:{width}}  {row['summary']} ({row['runs']} runs, about {hours} of one core)")

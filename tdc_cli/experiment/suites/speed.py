@@ -130,7 +130,7 @@ def figures(records):
                     one.plot(places, scaled, label=method, **drawing.line_style(names.index(method)))
                 one.set(xlabel=words if i else "", ylabel=unit if j == 0 else "")
                 drawing.logarithmic(one.xaxis, plain=sweep != "size")
-                drawing.logarithmic(one.yaxis, plain=False)
+                drawing.logarithmic(one.yaxis)
         handles = axes[0, 0].get_legend_handles_labels()
         figure.legend(*handles, loc="outside lower center", ncols=min(6, max(1, len(handles[0]))))
         title = "Time and peak memory of completing a photograph, over its entries, the share that is missing and the rank"
