@@ -27,6 +27,7 @@ TIMED_OUT = "took longer than 1.0 s"
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
+    monkeypatch.delenv("TDC_BENCH_DATA", raising=False)  # which is --data, too
     monkeypatch.setitem(experiment.SUITES, "tiny", tiny_suite.Tiny("tiny", "for tests"))
 
 
@@ -107,13 +108,16 @@ def wait_until(reached, process):
         time.sleep(0.02)
 
 
-def living(group):
-    """Whether a process of the group is left."""
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
+def wait_for_the_end_of(group):
+    """Wait until no process of the group is left."""
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    pytest.fail("a worker is left")
 
 
 def test_ctrl_c_ends_all_processes_with_one_line(tdc, folder):
@@ -123,10 +127,7 @@ def test_ctrl_c_ends_all_processes_with_one_line(tdc, folder):
     os.killpg(process.pid, signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert (process.returncode, told) == (130, "tdc: interrupted\n") and records("out") == []
-    end = time.monotonic() + 30
-    while living(process.pid):
-        assert time.monotonic() < end, "a worker is left"
-        time.sleep(0.1)
+    wait_for_the_end_of(process.pid)
 
 
 def test_a_killed_run_goes_on(tdc, folder):
@@ -136,6 +137,7 @@ def test_a_killed_run_goes_on(tdc, folder):
     wait_until(lambda: path.exists() and len(records("part")) >= 2, process)
     process.send_signal(signal.SIGKILL)
     process.communicate()
+    wait_for_the_end_of(process.pid)
     held = records("part")
     assert 2 <= len(held) < 4
     kept = json.loads(path.read_text(encoding="utf-8"))["records"]
