@@ -155,14 +155,14 @@ def draw_filmstrip(shots, units):
             axes.imshow(shot.pictures[name], cmap="gray", vmin=0, vmax=255, interpolation="nearest")
     if heats:
         end, beyond = top(*(shot.sizes[name] for shot in shots for name in heats))
-        places = cells[len(pictures) :]
-        for name, row in zip(heats, places):
+        for name, row in zip(heats, cells[len(pictures) :]):
             for shot, axes in zip(shots, row):
                 shown = axes.imshow(shot.sizes[name], cmap=COLOUR_SCALE, vmin=0, vmax=end, interpolation="nearest")
         label = ", ".join(SIZES[name] for name in heats)
-        figure.colorbar(
-            shown, ax=places, aspect=30, pad=0.01, fraction=0.03, label=f"{label}\n({units})", extend="max" if beyond else "neither"
-        )
+        # Beside all rows, so that their columns keep in line, but no higher than those that it is for.
+        share = len(heats) / len(cells)
+        place = {"ax": cells, "anchor": (0.0, 0.0), "shrink": share, "aspect": 15 * len(heats), "pad": 0.01, "fraction": 0.03}
+        figure.colorbar(shown, label=f"{label}\n({units})", extend="max" if beyond else "neither", **place)
     return _png(figure)
 
 
