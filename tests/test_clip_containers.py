@@ -454,6 +454,13 @@ def test_interlaced_clips_are_refused(tmp_path):
         read_clip(tmp_path / "a.mkv")
 
 
+def test_frames_without_times_are_refused(tmp_path):
+    """AVI has no place for the order in which H.264's frames are shown."""
+    write_container(tmp_path / "a.avi", pictures(12), 25, options={"bf": "2"})
+    with pytest.raises(InputError, match=r"a.avi: frame \d+ has no time of its own; give it one first: ffmpeg -i "):
+        read_clip(tmp_path / "a.avi")
+
+
 # Whole or not at all.
 
 

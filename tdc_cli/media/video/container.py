@@ -111,7 +111,7 @@ class _Seen:
         if frame.pts is None or (self.stamps and frame.pts <= self.stamps[-1]):
             raise InputError(
                 f"{self.path}: frame {number} has no time of its own; give it one first: "
-                f"ffmpeg -fflags +genpts -i '{self.path}' -c copy mended.mkv"
+                f"ffmpeg -i '{self.path}' -c:v ffv1 -c:a copy mended.mkv"
             )
         self.colourful = self.colourful or _has_colour(frame, kind)
         self.stamps.append(frame.pts)
