@@ -9,6 +9,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", "--", "-.", ":")
 HATCHES = ("", "//", "..", "xx", "\\\\", "++")
+WHISKERS = {"elinewidth": 0.6, "capsize": 1.5}
 # Inches: the column and the page of a two-column journal.
 COLUMN, PAGE = 3.5, 7.16
 STYLE = {
@@ -82,8 +83,8 @@ def grouped_bars(axes, groups, series, errors=None):
     for i, (name, values) in enumerate(series.items()):
         places = [j - 0.4 + width * (i + 0.5) for j, value in enumerate(values) if value is not None]
         heights = [value for value in values if value is not None]
-        spread = [error or 0.0 for error, value in zip(errors[name], values) if value is not None] if errors else None
-        axes.bar(places, heights, width, label=name, yerr=spread, error_kw={"elinewidth": 0.6, "capsize": 1.5}, **bar_style(i))
+        spread = [error or 0.0 for error, value in zip(errors[name], values) if value is not None] if errors else []
+        axes.bar(places, heights, width, label=name, yerr=spread if any(spread) else None, error_kw=WHISKERS, **bar_style(i))
     axes.set_xticks(range(len(groups)), groups)
     axes.grid(axis="x", visible=False)
 
