@@ -50,7 +50,7 @@ def complete(values, observed, **parameters):
 
 
 def test_fibers_are_found_along_the_longest_mode_that_is_whole():
-    observed = np.ones((4, 5, 6), dtype=bool)
+    observed = np.ones((4, 9, 10), dtype=bool)
     assert separable.fiber_mode(observed) is None  # nothing is missing
     observed[1, :, 2] = False
     assert separable.fiber_mode(observed) == 1
@@ -58,13 +58,17 @@ def test_fibers_are_found_along_the_longest_mode_that_is_whole():
     assert separable.fiber_mode(observed) == 1
     observed[0, 0, 0] = False
     assert separable.fiber_mode(observed) is None
-    slabs = np.ones((4, 5, 6), dtype=bool)
+    slabs = np.ones((4, 9, 10), dtype=bool)
     slabs[2] = False  # constant along both others
     assert separable.fiber_mode(slabs) == 2
     assert separable.fiber_mode(slabs[:, :, 0]) is None
-    pixels = np.ones((60, 60, 3), dtype=bool)
+    pixels = np.ones((30, 30, 3), dtype=bool)
     pixels[7, 9] = False
-    assert separable.fiber_mode(pixels) is None  # more fibers than a covariance of all of them could hold
+    assert separable.fiber_mode(pixels) is None  # three colours are too few draws
+    spectra = np.ones((40, 40, 9), dtype=bool)
+    spectra[7, 9] = False
+    assert separable.fiber_mode(spectra) is None  # more fibers than a covariance of all of them could hold
+    assert separable.fiber_mode(spectra[:20]) == 2
 
 
 def test_the_deviance_is_that_of_the_gaussian_and_falls():

@@ -250,8 +250,8 @@ def fit_separable(data, scale, config, fibers, monitor, label):
         It cannot be fitted to what is missing.
     """
     if fibers is None:
-        raise ConfigError("residual 'separable' is for tensors of three modes or more of which whole fibers are missing, and for at most "
-                          f"{separable.MOST_FIBERS} fibers; try residual 'auto'")
+        raise ConfigError("residual 'separable' is for tensors of three modes or more of which whole fibers are missing, for at most "
+                          f"{separable.MOST_FIBERS} fibers of length {separable.SHORTEST} or more; try residual 'auto'")
     values, observed = np.zeros(data.shape), np.zeros(data.shape, dtype=bool)
     values.reshape(-1)[data.flat] = (data.values - scale.centre) / scale.spread
     observed.reshape(-1)[data.flat] = True

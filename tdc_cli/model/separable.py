@@ -22,8 +22,10 @@ from functools import reduce
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 
-# Number of fibers up to which a covariance of all of them is affordable.
-MOST_FIBERS = 2000
+# Number of fibers up to which a covariance of all of them is affordable: of this many ten seconds.
+MOST_FIBERS = 1000
+# Length of a fiber from which on it has enough draws to learn covariances from; the colours of a picture have not.
+SHORTEST = 8
 MOST_ITERATIONS = 200
 # Fall of the deviance, per observed entry, below which to stop.
 TOLERANCE = 1e-4
@@ -71,12 +73,12 @@ def fiber_mode(observed):
     -------
     int or None
         None where there is no such mode, where nothing is missing, for matrices, of which a missing row shares nothing with others,
-        and where there are more than `MOST_FIBERS` fibers.
+        and where the fibers are shorter than `SHORTEST` or more than `MOST_FIBERS`.
     """
     if observed.ndim < 3 or observed.all():
         return None
     whole = [k for k, n in enumerate(observed.shape)
-             if n > 1 and observed.size <= MOST_FIBERS * n and (observed == observed.take([0], axis=k)).all()]
+             if n >= SHORTEST and observed.size <= MOST_FIBERS * n and (observed == observed.take([0], axis=k)).all()]
     return max(whole, key=lambda k: observed.shape[k], default=None)
 
 
