@@ -33,7 +33,7 @@ PASSES, MEMBERS, FIRST_REST = 5, 64, 1e-2
 # Where holes are strokes or whole frames: the same, with the rests of the first and the last pass; none is over-relaxed.
 STROKE_PASSES, STROKE_MEMBERS, STROKE_RESTS = 5, 150, (3e-3, 1e-3)
 # Under noise, after a first pass that shrinks singular values: the same, and the size of patches.
-NOISY_PASSES, NOISY_MEMBERS, NOISY_REST, NOISY_SIZE = 2, 64, 1e-3, 4
+NOISY_PASSES, NOISY_MEMBERS, NOISY_REST, NOISY_SIZE = 1, 64, 1e-3, 4
 
 
 def complete(values, observed, config, *, rng, monitor):
