@@ -16,7 +16,7 @@ from . import Completion
 
 # Share of the observed entries that is held out, and under noise of single entries more; how far the model is trusted about observed
 # entries, as a standard deviation of the ratio of variances.
-SHARE_HELD_OUT, SHARE_LONE, TRUST = 0.05, 0.01, 0.5
+SHARE_HELD_OUT, SHARE_LONE, TRUST = 0.05, 0.03, 0.25
 # Frames on each side that the groups of a frame reach in one pass: what a piece of a longer clip should have beside what is kept of it.
 CONTEXT = 4
 # Bytes for every entry of a clip, and for the groups that are worked on at a time.
@@ -140,6 +140,8 @@ class _Clip:
         That of the frames in `shape`.
     shape : tuple
         As the values were given.
+    strokes : tuple of bool
+        For every frame, whether what was missing of it as the clip was given hangs together, or is all of it.
     """
 
     values: np.ndarray
@@ -147,12 +149,14 @@ class _Clip:
     frames: int
     mode: int
     shape: tuple
+    strokes: tuple
 
     @classmethod
     def of(cls, values, observed, mode):
         count, (height, width) = values.shape[mode], values.shape[:2]
         stacked = [np.moveaxis(a, mode, 0).reshape(count * height, width, -1) for a in (values, observed)]
-        return cls(*stacked, count, mode, values.shape)
+        absent = ~stacked[1].reshape(count, height, width, -1)
+        return cls(*stacked, count, mode, values.shape, tuple(bool(a.all()) or calibrate.are_strokes(a) for a in absent))
 
     @property
     def height(self):
@@ -204,8 +208,7 @@ def stages_for(clip, variance, config):
         second = replace(first, size=small, stride=min(small, config.stride or max(1, small // 2)), passes=config.passes or NOISY_PASSES,
                          shrinks=False, first_rest=NOISY_REST, last_rest=NOISY_REST)  # fmt: skip
         return first, second
-    absent = ~clip.observed
-    if any(a.all() or calibrate.are_strokes(a) for a in clip.by_frame(absent)):
+    if any(clip.strokes):
         first_rest, last_rest = STROKE_RESTS
         return (settings(4, STROKE_MEMBERS, depth=2, passes=config.passes or STROKE_PASSES, first_rest=first_rest, last_rest=last_rest,
                          step=1.0, momentum=0.0),)  # fmt: skip
@@ -280,7 +283,7 @@ def first_estimate(clip, variance):
             fields[t] = np.mean([fields[k] for k in sides], axis=0)
         prediction, error = motion.predict(fields[t], seen[t], [(k - t, fields[k], seen[k]) for k in sides])
         share = 1.0
-        if t in known and not calibrate.are_strokes(~shown[t]):
+        if t in known and not clip.strokes[t]:
             share = unsure[t] ** 2 / np.maximum(unsure[t] ** 2 + error[..., None], np.finfo(float).tiny)
         absent = ~shown[t]
         clip.by_frame(estimate)[t][absent] = (fields[t] + share * (prediction - fields[t]))[absent]
