@@ -91,8 +91,8 @@ def test_nothing_observed_is_refused():
 def test_one_frame_is_a_picture():
     truth = clip(frames=1)
     observed = masked(truth.shape)
-    one = completed(truth, observed)
-    picture = patches.complete(truth[..., 0], observed[..., 0], patches.Config(**QUICK), rng=rng())
+    one = completed(truth, observed, start="field")
+    picture = patches.complete(truth[..., 0], observed[..., 0], patches.Config(**QUICK, start="field"), rng=rng())
     assert np.array_equal(one.mean[..., 0], picture.mean) and np.array_equal(one.sd[..., 0], picture.sd)
 
 

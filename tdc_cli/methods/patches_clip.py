@@ -17,10 +17,6 @@ from . import Completion
 # Share of the observed entries that is held out, and under noise of single entries more; how far the model is trusted about observed
 # entries, as a standard deviation of the ratio of variances.
 SHARE_HELD_OUT, SHARE_LONE, TRUST = 0.05, 0.03, 0.25
-# Frames on each side that the groups of a frame reach in one pass: what a piece of a longer clip should have beside what is kept of it.
-CONTEXT = 4
-# Bytes for every entry of a clip, and for the groups that are worked on at a time.
-BYTES, WORKSPACE = 100, 200_000_000
 # Samples of the field that tell how sure it is of what is scattered.
 SAMPLES = 4
 # Channels that are worked on together.
@@ -121,11 +117,6 @@ def _factor_of_observed(errors, spreads, variance):
     unsure = math.sqrt(2 / len(errors)) * variance**2 / whole / spreads.mean()
     weight = (TRUST / unsure) ** 2
     return math.sqrt((1 + weight * found) / (1 + weight))
-
-
-def bytes_per_frame(shape):
-    """Memory for a frame of ``shape`` (H, W[, C]), in bytes, beside `WORKSPACE` bytes for the clip."""
-    return BYTES * math.prod(shape)
 
 
 @dataclass(frozen=True)
