@@ -147,7 +147,8 @@ def test_chunks_of_the_default_method_hold_what_it_looks_at():
     from tdc_cli import methods
     from tdc_cli.methods import patches_clip
 
-    assert methods.get("patches").context >= patches_clip.CONTEXT
+    # Patches are two frames deep: the farthest one reaches one frame beyond where its first frame lies.
+    assert methods.get("patches").context >= patches_clip.REACH + 1
 
 
 def test_memory_decides_how_many_frames_are_completed_at_a_time(run, clip, monkeypatch):
@@ -214,7 +215,8 @@ def test_another_number_of_masks_is_told_with_both(run):
     advice = "give one picture for all frames, one a frame, or say with --mask-frames which frames they are for"
     refused(run("--mask", "m.npy"), f"mask m.npy has 9 frames but clip a.npy has 10; {advice}")
     refused(run("--mask", "m.npy", "--mask-frames", "0:4"),
-            f"mask m.npy has 9 frames but clip a.npy has 10, of which --mask-frames names 4; {advice}")  # fmt: skip
+            "mask m.npy has 9 frames but --mask-frames names 4 of the 10 of clip a.npy; give 4 masks, or one picture for all of them"
+            )  # fmt: skip
     assert not Path("b.npy").exists()
 
 
@@ -392,7 +394,7 @@ def test_a_dry_run_tells_chunks_and_cost_and_writes_nothing(run):
     assert shown.stdout.splitlines() == [
         "a.npy: 10 frames of 24x20, 30.0% of the entries missing, 10 frames to be completed by field",
         "  clip: b.npy",
-        "  3 chunks of up to 10 frames, about 1 s on one core and 130 MB",
+        "  3 chunks of up to 10 frames, overlaps and all, about 1 s on one core and 130 MB",
     ]
     assert sorted(os.listdir()) == before
 
@@ -549,6 +551,14 @@ def test_what_a_stopped_run_has_left_is_neither_lost_nor_mixed_up(run, clip, cou
     assert len(list(work.iterdir())) == 3
     np.save("a.npy", clip)
     assert run(*HOLES, "--overwrite").exit_code == 0 and counted == [0, 2, 4, 6, 8] and not work.exists()
+
+
+def test_what_is_left_without_a_finished_chunk_is_no_obstacle(run, counted):
+    for name, more in (("b.npy", ()), ("c.npy", ("--resume",))):
+        work = Path(f".{name}.tdc-work")
+        work.mkdir()
+        (work / "run.json").write_text("of another run")
+        assert run(*HOLES, *more, output=name).exit_code == 0 and not work.exists()
 
 
 def test_a_damaged_chunk_is_done_again(run, counted):

@@ -161,7 +161,7 @@ def _chunks(plan):
     if not plan.chunks:
         return "nothing to complete"
     count, longest = len(plan.chunks), max(chunk.stop - chunk.start for chunk in plan.chunks)
-    how = f"{count} chunks of up to {longest} frames" if count > 1 else f"one chunk of {longest} frames"
+    how = f"{count} chunks of up to {longest} frames, overlaps and all" if count > 1 else f"one chunk of {longest} frames"
     return f"{how}, {estimate.in_words(plan.estimate)}"
 
 

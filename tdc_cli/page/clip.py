@@ -12,7 +12,7 @@ from .run import Figure, facts, label, measures, model_charts, units_of
 
 NOTES = {
     "incomplete": ("Incomplete", "What the method saw; holes are black."),
-    "completed": ("Completed", "The result as written."),
+    "completed": ("Completed", "The result, before any compression with loss."),
     "truth": ("Truth", "What the result is measured against."),
     "mask": ("Missing", "White where entries are missing."),
     "uncertainty": ("Uncertainty", "Standard deviation."),

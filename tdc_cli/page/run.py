@@ -156,7 +156,7 @@ def _figures(shown, factor):
     # Pictures to compare with the result have its alpha, so that they differ in their colours alone.
     photographs = [
         ("incomplete", "Incomplete", f"What the method saw; holes are {hole}.", shown.incomplete, shown.alpha),
-        ("completed", "Completed", "The result as written.", shown.completed, shown.alpha),
+        ("completed", "Completed", "The result, before any compression with loss.", shown.completed, shown.alpha),
         ("truth", "Truth", "What the result is measured against.", shown.truth, shown.alpha),
         ("given", "As given", "The input, with what the mask replaces.", given, shown.given_alpha),
     ]

@@ -4,6 +4,7 @@ A guess to plan by, within a factor of three for photographs on a processor like
 lie, which it does not look at.
 """
 
+import math
 from dataclasses import dataclass
 
 
@@ -15,6 +16,8 @@ class Cost:
     ----------
     each, missing : float
         Microseconds for every entry, for every missing entry.
+    most : float
+        Of all microseconds for missing entries, at most so many for every entry: patches that many of them touch are worked on once.
     small : float or None
         In place of `each` up to `SMALL` entries, where the method works longer; None: the same.
     first : float
@@ -32,6 +35,7 @@ class Cost:
     space_missing: float = 0.0
     first: float = 0.0
     small: float | None = None
+    most: float = math.inf
 
 
 FIRST = 250_000
@@ -61,8 +65,9 @@ COSTS = {
     "tdc_cli.methods.cp_masked": Cost(6, 0, 90e6, 120),
 }
 
-# Of what works otherwise on clips: frames of 176x144 with strokes over 13 % of one in nine, and 16 frames of 48x40 under noise.
-CLIP_COSTS = {"tdc_cli.methods.patches": Cost(2, 200, 250e6, 120)}
+# Of what works otherwise on clips: 20 frames of 176x144 with strokes or text over 13 % of every second one (190 and 320 s), with 60 %
+# of the entries missing (260 s) and under noise (190 s), and 9 frames with strokes over one (17 s).
+CLIP_COSTS = {"tdc_cli.methods.patches": Cost(2, 1500, 250e6, 120, most=170)}
 
 
 def cost(method, entries, missing):
@@ -83,7 +88,8 @@ def cost(method, entries, missing):
 
 def _cost(each, entries, missing):
     rate = each.each if each.small is None or entries > SMALL else each.small
-    seconds = 1e-6 * (rate * entries + each.missing * missing + each.first * min(entries, FIRST)) if missing else 0.0
+    of_missing = min(each.missing * missing, each.most * entries)
+    seconds = 1e-6 * (rate * entries + of_missing + each.first * min(entries, FIRST)) if missing else 0.0
     return seconds, each.space + each.space_each * entries + each.space_missing * missing
 
 

@@ -219,9 +219,13 @@ def _still(job, clip, numbers, described):
 
 def _moving(job, clip, masks, numbers, described):
     if masks.count != len(numbers):
-        named = "" if job.mask_frames is None else f", of which --mask-frames names {len(numbers)}"
+        if job.mask_frames is not None:
+            raise MaskError(
+                f"mask {job.mask} has {masks.count} frames but --mask-frames names {len(numbers)} of the {clip.count} of clip {clip.path}; "
+                f"give {len(numbers)} masks, or one picture for all of them"
+            )
         raise MaskError(
-            f"mask {job.mask} has {masks.count} frames but clip {clip.path} has {clip.count}{named}; give one picture for all frames, "
+            f"mask {job.mask} has {masks.count} frames but clip {clip.path} has {clip.count}; give one picture for all frames, "
             "one a frame, or say with --mask-frames which frames they are for"
         )
     if masks.size != tuple(clip.shape[:2]):

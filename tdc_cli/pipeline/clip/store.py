@@ -50,6 +50,8 @@ class Store:
             return
         if self._busy():
             raise _taken(output)
+        if not self.used:
+            return
         if resume and self._known() not in (None, self._fingerprint):
             raise ConfigError(
                 f"--resume: the finished chunks in {self.folder} are of another input, other options or another version; repeat those, or "
@@ -76,7 +78,7 @@ class Store:
         OutputError
             It cannot be made, or another run was quicker.
         """
-        if not resume or self._known() is None:
+        if not (resume and self.used and self._known()):
             self.remove()
         files.make_folder(self.folder)
         files.sweep(self.folder)
