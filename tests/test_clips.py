@@ -210,6 +210,11 @@ def test_masks_of_named_frames_may_differ(run, clip):
     assert [tuple(t) for t in np.argwhere((done == 0).all(axis=3))[::16]] == [(2, 1, 1), (7, 9, 9)]
 
 
+def test_the_command_for_pictures_names_the_one_for_clips(tdc):
+    Path("a.mkv").touch()
+    refused(tdc("complete-image", "a.mkv", "-o", "b.png", "--missing-ratio", 0.5), "a.mkv: .mkv is of clips; use tdc complete-video")
+
+
 def test_another_number_of_masks_is_told_with_both(run):
     np.save("m.npy", squares(*[(1, 1)] * 9))
     advice = "give one picture for all frames, one a frame, or say with --mask-frames which frames they are for"

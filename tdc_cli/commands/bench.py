@@ -41,7 +41,7 @@ def _suites(ctx, param, incomplete):
     return [CompletionItem(suite.name, help=suite.summary) for suite in experiment.SUITES.values() if suite.name.startswith(incomplete)]
 
 
-@click.command()
+@click.command(short_help="Run an experiment of the paper, or others: tables and figures.")
 @click.argument("suite", required=False, shell_complete=_suites)
 @options.config(options.own_table)
 @click.option("-o", "--output", type=_path, metavar="FOLDER", help="Folder for the results, made if missing.")

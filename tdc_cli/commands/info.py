@@ -14,7 +14,7 @@ _OPTIONAL = {
 _PREFIXES = ("TDC_", "NUMBA_", "OMP_", "OPENBLAS_", "MKL_", "BLIS_")
 
 
-@click.command()
+@click.command(short_help="Print versions, threads, cache folder and codecs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def info(as_json):
     """Print what a report of a fault needs: versions, threads, the cache of compiled code, formats and codecs."""

@@ -136,7 +136,7 @@ def _complain(error, code):
 @click.version_option(__version__, prog_name="tdc")
 @options.config(lambda ctx: {name: ctx.command.get_command(ctx, name) for name in COMMANDS})
 def main():
-    """Fill in the missing parts of pictures and tensors, and say how sure the result is.
+    """Fill in the missing parts of pictures, clips and tensors, and say how sure the result is.
 
     Every option can also be given by an environment variable (TDC_COMPLETE_IMAGE_SEED=1) or in a file
     (tdc --config tdc.toml ..., with a table [complete-image]). A flag comes before the environment, the environment before the

@@ -8,7 +8,7 @@ BY_THE_PICTURE = "by the picture"  # what a default of None means
 WIDTH, INDENT = 100, " " * 6  # of the text that says what a parameter means
 
 
-@click.command()
+@click.command(short_help="List the completion methods, or one's parameters.")
 @click.argument("name", required=False, shell_complete=options.method_names)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def methods_list(name, as_json):

@@ -127,6 +127,7 @@ def read(path):
             raise InputError(f"{path}: {nothing}")
         if Path(path).is_dir():
             raise InputError(f"{path}: is a folder; give one file")
+        _check_no_clip(path)
         named(path)
     made = read_any(path)
     if str(made.values.dtype) not in FORMATS["NPY"].types:
@@ -135,6 +136,15 @@ def read(path):
             "float64, with NaN for what is missing"
         )
     return made
+
+
+def _check_no_clip(path):
+    """Name the command for clips where `path` is one."""
+    from .video.formats import EXTENSIONS as CLIPS  # which imports this module
+
+    suffix = Path(path).suffix.lower()
+    if suffix in CLIPS and suffix not in EXTENSIONS:
+        raise InputError(f"{path}: {suffix} is of clips; use tdc complete-video")
 
 
 def read_any(path):
