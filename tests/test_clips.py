@@ -17,7 +17,8 @@ from skimage.metrics import structural_similarity
 
 from tdc_cli import metrics, missing
 from tdc_cli.commands.options import CLIP_PATTERNS
-from tdc_cli.errors import ConfigError, MaskError
+from tdc_cli.errors import ConfigError, MaskError, OutputError
+from tdc_cli.media import files
 from tdc_cli.pipeline.clip import chunks, plan
 from tdc_cli.pipeline.clip.job import frame_numbers, frame_range
 from tdc_cli.pipeline.clip.store import Store
@@ -564,6 +565,46 @@ def test_what_is_left_without_a_finished_chunk_is_no_obstacle(run, counted):
         work.mkdir()
         (work / "run.json").write_text("of another run")
         assert run(*HOLES, *more, output=name).exit_code == 0 and not work.exists()
+
+
+def test_nothing_is_thrown_away_that_another_run_is_at_work_on(run):
+    stopped()
+    work = Path(".b.npy.tdc-work")
+    before = sorted(work.iterdir())
+    with files.hold(work / "run.json"):
+        refused(run(*HOLES, "--overwrite"), "b.npy: another run is at work on it; wait for its end or name another file")
+        with pytest.raises(OutputError, match="another run is at work"):
+            Store(work, {}).open(False, "b.npy")
+    assert sorted(work.iterdir()) == before
+
+
+def test_no_result_lies_in_what_is_read_or_in_another_result(tdc, clip):
+    folder = Path("frames")
+    folder.mkdir()
+    for i, frame in enumerate(clip):
+        Image.fromarray(frame).save(folder / f"{i}.png")
+    words = ("complete-video", "frames", "-o", "b.npy", "--missing-ratio", 0.2, "--method", "nearest", "--overwrite")
+    refused(tdc(*words, "--report", "frames/0.png"), "frames/0.png: lies in the folder frames, the input; name a place outside of it")
+    words = ("complete-video", "frames", "-o", "done", "--missing-ratio", 0.2, "--method", "nearest")
+    line = "done/r.json: report and clip lie one in the other; give each result a place of its own"
+    refused(tdc(*words, "--report", "done/r.json"), line)
+    root = tdc(*words[:3], "/", *words[4:])
+    assert root.exit_code == 2 and root.stderr.startswith("tdc: /: ") and root.stderr.count("\n") == 1
+
+
+def test_damage_within_a_chunk_or_the_mark_is_found(run, counted):
+    whole = made(run(*HOLES, output="whole.npy"), "whole.npy")
+    stopped()
+    kept = Path(".b.npy.tdc-work/00000000-00000002.npz")
+    content = bytearray(kept.read_bytes())
+    content[60:90] = b"\xff" * 30
+    kept.write_bytes(content)
+    assert (made(run(*HOLES, "--resume")) == whole).all()
+    Path("b.npy").unlink()
+    stopped()
+    Path(".b.npy.tdc-work/run.json").write_bytes(b"\xff\xfe\0")
+    done = run(*HOLES, "--resume")
+    assert done.exit_code == 2 and "are of another input, other options or another version" in done.stderr
 
 
 def test_a_damaged_chunk_is_done_again(run, counted):

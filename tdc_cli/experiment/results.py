@@ -144,7 +144,9 @@ def _earlier(folder, settings):
     path = folder / NAME
     try:
         held = json.loads(path.read_text(encoding="utf-8"))
-        schema, before, records = held["schema"], held["settings"], held["records"]
+        schema, before, records = held["schema"], dict(held["settings"]), list(held["records"])
+        for each in records:
+            cell_of(each)
     except FileNotFoundError:
         raise InputError(f"{folder}: has no {NAME}, so it is no run to go on with; give another folder") from None
     except (OSError, ValueError, KeyError, TypeError) as error:

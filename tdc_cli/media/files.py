@@ -340,7 +340,8 @@ class _PartFolder:
         if not self.target.exists() or not any(self.target.iterdir()):
             os.rename(self.name, self.target)  # fails if something has come there since
             return
-        old = self._new_name()
+        # No name that `sweep` knows: whatever ends the process here, what was there is not lost.
+        old = self.target.with_name(f".{self.target.name}.tdc-old-{secrets.token_hex(6)}")
         os.rename(self.target, old)
         os.rename(self.name, self.target)
         shutil.rmtree(old)

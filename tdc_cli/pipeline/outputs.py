@@ -40,8 +40,13 @@ def check_paths(job, *, replace=False, make_folders=False, standard=(), folders=
             # The reference may well be the input itself, but no result may replace something that is read.
             if source is not None and (real == os.path.realpath(source) or (path.exists() and _same_file(path, source))):
                 raise OutputError(f"{path}: is the {role} itself; name another file")
+            if source is not None and _within(real, os.path.realpath(source)):
+                raise OutputError(f"{path}: lies in the folder {source}, the {role}; name a place outside of it")
         if real in seen:
             raise OutputError(f"{path}: named twice, as {seen[real]} and as {name}; give each result a file of its own")
+        for other, what in seen.items():
+            if _within(real, other) or _within(other, real):
+                raise OutputError(f"{path}: {name} and {what} lie one in the other; give each result a place of its own")
         seen[real] = name
         if path.is_dir() and name not in folders:
             raise OutputError(f"{path}: is a folder; name a file in it")
@@ -51,7 +56,7 @@ def check_paths(job, *, replace=False, make_folders=False, standard=(), folders=
             raise OutputError(f"{path}: folder {path.parent} does not exist; create it first")
         if (path.is_file() or (path.is_dir() and any(path.iterdir()))) and not replace:
             raise OutputError(f"{path}: exists already; give --overwrite to replace it")
-        there = next(parent for parent in path.absolute().parents if parent.exists())
+        there = next((parent for parent in path.absolute().parents if parent.exists()), path)
         if not os.access(there, os.W_OK):
             raise OutputError(f"{path}: folder {path.parent} is not writable")
 
@@ -82,6 +87,11 @@ def _check_standard(name, path, standard):
         raise OutputError(f"{path}: only the completed picture goes to standard output; name a file for the {name}")
     if sys.stdout is None or sys.stdout.isatty():
         raise OutputError(f"{path}: standard output is a terminal or closed; send the picture on, as in 'tdc ... -o - > b.png'")
+
+
+def _within(path, folder):
+    """Whether a real path lies below another."""
+    return path.startswith(os.path.join(folder, ""))
 
 
 def _same_file(one, other):

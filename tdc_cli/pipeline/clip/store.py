@@ -3,15 +3,17 @@
 Only what was estimated is kept. A chunk appears whole or not at all, so that a run that was killed goes on behind the last one.
 """
 
+import contextlib
 import io
 import json
 import shutil
 import zipfile
+import zlib
 
 import numpy as np
 
 from ... import __version__
-from ...errors import ConfigError, OutputError
+from ...errors import ConfigError, OutputError, OutputExists
 from ...media import files
 
 FINGERPRINT = "run.json"
@@ -78,16 +80,25 @@ class Store:
         OutputError
             It cannot be made, or another run was quicker.
         """
-        if not (resume and self.used and self._known()):
-            self.remove()
         files.make_folder(self.folder)
         files.sweep(self.folder)
         mark = self.folder / FINGERPRINT
         if not mark.exists():
-            files.write_bytes(mark, self._fingerprint.encode())
+            with contextlib.suppress(OutputExists):  # another run was quicker: the lock says whether it is still there
+                files.write_bytes(mark, b"")
         self._lock = files.hold(mark)
         if self._lock is None:
             raise _taken(output)
+        # Only now may something be thrown away: no other run is at work on it.
+        if not (resume and self.used and self._known() == self._fingerprint):
+            for file in self.folder.glob("*.npz"):
+                file.unlink()
+            try:
+                self._lock.truncate()
+                self._lock.write(self._fingerprint.encode())
+                self._lock.flush()
+            except OSError as error:
+                raise OutputError(f"{mark}: cannot be written ({error.strerror})") from error
 
     def close(self):
         """Let others use the folder, which goes if it holds no chunk."""
@@ -110,8 +121,9 @@ class Store:
         """What was noted of a finished chunk, a dict; None where the chunk is not there or damaged."""
         try:
             with np.load(self._path(chunk), allow_pickle=False) as arrays:
-                return json.loads(str(arrays["facts"]))
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+                held = {name: arrays[name] for name in arrays}  # all of it, so that damage anywhere is found
+                return json.loads(str(held["facts"]))
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
             return None
 
     def save(self, chunk, values, sd, facts):
@@ -158,7 +170,7 @@ class Store:
     def _known(self):
         """Fingerprint of the folder, None where there is none."""
         try:
-            return (self.folder / FINGERPRINT).read_text()
+            return (self.folder / FINGERPRINT).read_text(errors="replace")
         except OSError:
             return None
 
