@@ -250,6 +250,15 @@ class Mask:
     notes: tuple = ()
     warnings: tuple = ()
 
+    def over(self, shape):
+        """`observed` for colours of a shape, a view: the same in every channel where the mask has none."""
+        return np.broadcast_to(self.observed.reshape(self.observed.shape + (1,) * (len(shape) - self.observed.ndim)), shape)
+
+
+def in_any_channel(missing):
+    """(H, W) ndarray of bool: where any channel of (H, W) or (H, W, C) `missing` is."""
+    return missing.reshape(*missing.shape[:2], -1).any(axis=2)
+
 
 def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=False, dilate=0):
     """Read a mask picture: white = missing.

@@ -21,6 +21,14 @@ def smooth(height, width, channels=3):
     return picture if channels else picture[..., 0]
 
 
+def put_between(page, begin, end, lines):
+    """Write `lines` between two marks of a page in place of what stands there."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    after = rest.partition(end)[2]
+    text = "\n".join(lines)
+    page.write_text(f"{before}{begin}\n{text}\n\n{end}{after}", encoding="utf-8")
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Empty working folder with an RGB picture `a.png` of 24x20 and its mask `m.png`, a square of 4x4 pixels."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from clip_files import NTSC
-from conftest import ROOT
+from conftest import ROOT, put_between
 
 from tdc_cli.errors import OutputError
 from tdc_cli.media import Media
@@ -104,10 +104,7 @@ def test_the_table_has_these_rows_and_no_others():
 def write_page():
     """Measure everything and put it into the page."""
     lines = [f"| values | {' | '.join(TARGETS)} |", "|---" * (len(TARGETS) + 1) + "|", *map(line, SOURCES)]
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    text = "\n".join(lines)
-    PAGE.write_text(f"{before}{BEGIN}\n{text}\n\n{END}{after}", encoding="utf-8")
+    put_between(PAGE, BEGIN, END, lines)
 
 
 if __name__ == "__main__":

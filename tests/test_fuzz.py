@@ -265,18 +265,22 @@ def check(code, out, err, there, words):
             assert json.loads(out)["schema"] == "tdc-report/1"
 
 
-@tries(0.98, 250)
-@given(calls())
-def test_any_call_ends_well(call):
-    content, mask, words = call
+def check_call(command, content, mask, words):
+    """A whole call of `command` within this process, every warning an error; see `check`."""
     with placed(content, mask) as names, pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         there = {path.name: path.read_bytes() for path in Path().iterdir()}
         patch.setattr(sys, "warnoptions", ["error"])
         warnings.simplefilter("error")
-        result = CliRunner().invoke(main, ["complete-image", *names, *words])
+        result = CliRunner().invoke(main, [command, *names, *words])
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception  # as -v asks for
         check(result.exit_code, result.stdout, result.stderr, there, words)
+
+
+@tries(0.98, 250)
+@given(calls())
+def test_any_call_ends_well(call):
+    check_call("complete-image", *call)
 
 
 @tries(0.02, 6)

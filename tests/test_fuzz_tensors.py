@@ -2,9 +2,7 @@
 
 import io
 import json
-import sys
 import tempfile
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +12,7 @@ import tifffile
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-from test_fuzz import check, damaged, numbers, placed, tries
+from test_fuzz import check_call, damaged, numbers, placed, tries
 from test_tensor_files import values_of, write_v73
 
 from tdc_cli.commands.main import main
@@ -90,15 +88,7 @@ def calls(draw):
 @tries(0.3, 200)
 @given(calls())
 def test_any_call_ends_well(call):
-    content, mask, words = call
-    with placed(content, mask) as names, pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        there = {path.name: path.read_bytes() for path in Path().iterdir()}
-        patch.setattr(sys, "warnoptions", ["error"])
-        warnings.simplefilter("error")
-        result = CliRunner().invoke(main, ["complete-tensor", *names, *words])
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        check(result.exit_code, result.stdout, result.stderr, there, words)
+    check_call("complete-tensor", *call)
 
 
 @pytest.mark.parametrize("name", VALID)

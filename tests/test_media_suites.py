@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from tdc_cli import experiment
+from tdc_cli.display import to_bytes
 from tdc_cli.errors import InputError
 from tdc_cli.experiment import cells, gallery, media, samples
 from tdc_cli.experiment.suites import faces, images, spatial, videos
@@ -145,7 +146,7 @@ def test_faces(data, folder):
 def test_faces_as_they_are_shown_and_the_gain():
     truth = np.arange(9 * 16).reshape(9, 16) / 200
     square = faces._mosaic(truth, np.array([2, 5]))
-    assert np.array_equal(square[:4, 4:8], gallery.to_bytes(truth[5].reshape(4, 4))) and not square[:4, 8:].any()
+    assert np.array_equal(square[:4, 4:8], to_bytes(truth[5].reshape(4, 4), 0, 1)) and not square[:4, 8:].any()
     found = [cells.record("faces", cells.Cell(method, "own", 0.7, 0), cells.Outcome({"rre": value}, 1.0))
              for method, value in (("datc", 0.15), ("fbcp", 0.2))]  # fmt: skip
     gain = next(table for table in faces.tables(found) if isinstance(table, Table) and table.name == "gain-own")

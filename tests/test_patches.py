@@ -12,7 +12,7 @@ from PIL import Image
 
 from tdc_cli import methods, threads
 from tdc_cli.errors import ConfigError, InputError
-from tdc_cli.methods import patches
+from tdc_cli.methods import blocks, patches
 from tdc_cli.missing import simulate
 from tdc_cli.patches import calibrate, field
 from tdc_cli.patches import refine as passes
@@ -650,9 +650,9 @@ def test_the_start_is_what_was_asked_for(monkeypatch):
     smooth = field.solve(holed(truth, observed), observed, 0.0).mean
     model = truth + 0.05 * rng(5).standard_normal(truth.shape)
     starts = []
-    plain = patches.refine
+    plain = blocks.refine
     monkeypatch.setattr(patches, "_global", lambda *args: model)
-    monkeypatch.setattr(patches, "refine", lambda values, observed, start, *args, **more: starts.append(start.copy())
+    monkeypatch.setattr(blocks, "refine", lambda values, observed, start, *args, **more: starts.append(start.copy())
                         or plain(values, observed, start, *args, **more))  # fmt: skip
     done = [completed(truth, observed, passes=1, start=s, calibrate=False) for s in ("field", "global", "auto")]
     weights = [d.parameters["global_in_start"] for d in done]

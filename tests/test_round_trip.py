@@ -16,7 +16,7 @@ import plain_codecs
 import pytest
 import tifffile
 from click.testing import CliRunner
-from conftest import ROOT, smooth
+from conftest import ROOT, put_between, smooth
 from PIL import Image, ImageCms
 
 from tdc_cli.commands.main import main
@@ -215,10 +215,7 @@ def write_page():
     for source in SOURCES:
         with tempfile.TemporaryDirectory() as folder:
             lines.append(line(source, row(source, Path(folder))))
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    text = "\n".join(lines)
-    PAGE.write_text(f"{before}{BEGIN}\n{text}\n\n{END}{after}", encoding="utf-8")
+    put_between(PAGE, BEGIN, END, lines)
 
 
 if __name__ == "__main__":

@@ -36,24 +36,7 @@ def _file(name, help_text):
 @options.config(options.own_table)
 @click.pass_context
 def complete_image(
-    ctx,
-    inputs,
-    output,
-    method,
-    param,
-    missing_pattern,
-    report,
-    save_incomplete,
-    mask_suffix,
-    recursive,
-    jobs,
-    fail_fast,
-    json,
-    dry_run,
-    quiet,
-    verbose,
-    progress,
-    **chosen,
+    ctx, inputs, output, mask_suffix, recursive, jobs, fail_fast, json, dry_run, quiet, verbose, progress, **chosen
 ):
     """Fill in the missing pixels of the picture INPUT: PNG, JPEG, TIFF, WebP, BMP or a .npy array; - is standard input.
 
@@ -65,8 +48,7 @@ def complete_image(
     """
     if json and output == "-":
         raise click.UsageError("--json and -o - both want standard output; write the report with --report FILE", ctx)
-    if missing_pattern and chosen["missing_ratio"] is None:
-        raise click.UsageError("--missing-pattern needs a --missing-ratio", ctx)
+    fields = options.job_fields(ctx, chosen)
     if chosen["overwrite"] and chosen["skip_existing"]:
         raise click.UsageError("--overwrite and --skip-existing exclude each other", ctx)
     if mask_suffix and not (chosen["mask"] and chosen["mask"].is_dir()):
@@ -74,18 +56,7 @@ def complete_image(
 
     from .. import pipeline
 
-    given = {key: chosen.pop(key) for key in options.METHOD_OPTIONS}
-    job = pipeline.Job(
-        input="",
-        output=Path(output),
-        missing_pattern=missing_pattern or "entries",
-        method=method,
-        parameters=options.method_parameters(given, param),
-        report=report,
-        incomplete=save_incomplete,
-        command=tuple((ctx.obj or {}).get("command", ())),
-        **chosen,
-    )
+    job = pipeline.Job(input="", output=Path(output), **fields)
     how = {"as_json": json, "dry_run": dry_run, "quiet": quiet, "verbose": verbose, "progress": progress}
     if len(inputs) > 1 or inputs[0].is_dir():
         if output == "-" or Path("-") in inputs:

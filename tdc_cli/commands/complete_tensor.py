@@ -52,9 +52,7 @@ def _file(name, help_text, metavar="PATH"):
 @options.how_to_run
 @options.config(options.own_table)
 @click.pass_context
-def complete_tensor(
-    ctx, input, output, missing_pattern, param, report, save_incomplete, json, dry_run, quiet, verbose, progress, **chosen
-):
+def complete_tensor(ctx, json, dry_run, quiet, verbose, progress, **chosen):
     """Fill in the missing entries of the tensor INPUT, an array with 2 to 6 modes: .npy, .npz, .mat, or TIFF; - is standard input.
 
     Where a file holds several arrays, FILE:NAME says which one is meant, as in data.npz:flow.
@@ -62,25 +60,13 @@ def complete_tensor(
     What is missing is NaN, or marked by a mask, or simulated with --missing-ratio. Known entries come back bit for bit unless a noise
     level is given.
     """
-    if json and str(output) == "-":
+    if json and str(chosen["output"]) == "-":
         raise click.UsageError("--json and -o - both want standard output; write the report with --report FILE", ctx)
-    if missing_pattern and chosen["missing_ratio"] is None:
-        raise click.UsageError("--missing-pattern needs a --missing-ratio", ctx)
 
     from .. import pipeline
     from ..pipeline import tensors
 
-    given = {key: chosen.pop(key) for key in options.METHOD_OPTIONS}
-    job = pipeline.TensorJob(
-        input=input,
-        output=output,
-        missing_pattern=missing_pattern or "entries",
-        parameters=options.method_parameters(given, param),
-        report=report,
-        incomplete=save_incomplete,
-        command=tuple((ctx.obj or {}).get("command", ())),
-        **chosen,
-    )
+    job = pipeline.TensorJob(**options.job_fields(ctx, chosen))
     plan = tensors.prepare(job)
     one.tell(plan, quiet, verbose)
     if dry_run:

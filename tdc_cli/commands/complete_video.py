@@ -4,8 +4,7 @@ import contextlib
 
 import click
 
-from . import options
-from .many import tell_compilation
+from . import one, options
 from .progress import shown
 
 DEFAULT_METHOD = "patches"
@@ -79,31 +78,16 @@ def _file(name, help_text):
 @click.option("--resume", is_flag=True, help="Go on with the finished chunks of a run that was interrupted or killed.")
 @options.config(options.own_table)
 @click.pass_context
-def complete_video(
-    ctx, input, output, missing_pattern, param, report, save_incomplete, json, dry_run, quiet, verbose, progress, **chosen
-):
+def complete_video(ctx, json, dry_run, quiet, verbose, progress, **chosen):
     """Fill in the missing pixels of the clip INPUT: a video file, a folder of frames, a TIFF with a page for each frame, an animated GIF,
     PNG or WebP, or a .npy array (frames, height, width[, channels]).
 
     Frames without holes and without noise pass as they are; sound, subtitles, rate and times are kept. Long clips are completed in chunks,
     so that memory does not grow with the length, and --resume goes on where a run stopped.
     """
-    if missing_pattern and chosen["missing_ratio"] is None:
-        raise click.UsageError("--missing-pattern needs a --missing-ratio", ctx)
-
     from ..pipeline import clip, sweep
 
-    given = {key: chosen.pop(key) for key in options.METHOD_OPTIONS}
-    job = clip.ClipJob(
-        input=input,
-        output=output,
-        missing_pattern=missing_pattern or "entries",
-        parameters=options.method_parameters(given, param),
-        report=report,
-        incomplete=save_incomplete,
-        command=tuple((ctx.obj or {}).get("command", ())),
-        **chosen,
-    )
+    job = clip.ClipJob(**options.job_fields(ctx, chosen))
     wanted = progress if progress is not None else not quiet
     with shown(wanted) as monitor:
         plan = clip.prepare(job, monitor)
@@ -115,14 +99,7 @@ def complete_video(
     sweep([job])
     with _kept(plan, quiet), options.working(), shown(wanted) as monitor:
         done = clip.execute(plan, monitor)
-    if not quiet:
-        for text in done.warnings[len(plan.notes) + len(plan.warnings) :]:
-            click.echo(f"tdc: warning: {text}", err=True)
-        tell_compilation(done.timing["compile"])
-    if json:
-        click.echo(done.to_json().encode(errors="backslashreplace"), nl=False)
-    elif not quiet:
-        click.echo(done.summary())
+    one.tell_done(plan, done, json, quiet)
 
 
 @contextlib.contextmanager
@@ -139,17 +116,10 @@ def _kept(plan, quiet):
 
 def _tell(plan, verbose, dry_run):
     """Print what the user should know before the work begins."""
-    for text in plan.notes:
-        click.echo(f"tdc: note: {text}", err=True)
-    for text in plan.warnings:
-        click.echo(f"tdc: warning: {text}", err=True)
     from ..batch import estimate
 
     lack = estimate.too_much(plan.clip.path, plan.bytes)
-    if lack:
-        click.echo(f"tdc: warning: {lack}; give a smaller --chunk", err=True)
-    if verbose:
-        click.echo(f"tdc: {plan.method.name}: {plan.config}", err=True)
+    one.say(plan, lack and f"{lack}; give a smaller --chunk", verbose)
     if not dry_run:
         click.echo(f"tdc: note: {_chunks(plan)}", err=True)
 

@@ -103,7 +103,7 @@ def _passed_over(summary):
 def _write(batch, summary):
     """Write the summary into the folder of reports and the index into that of pages; whether that worked."""
     from ..errors import TdcError
-    from ..media.files import make_folder, write_bytes
+    from ..media.files import make_folder, write_text
 
     try:
         texts = dict(zip(batch.summaries, (summary.to_json(), summary.to_csv())))
@@ -113,7 +113,7 @@ def _write(batch, summary):
             texts[batch.index] = pages.index(batch, summary.records)
         for path, text in texts.items():
             make_folder(path.parent)
-            write_bytes(path, text.encode(errors="backslashreplace"), replace=True)
+            write_text(path, text, replace=True)
     except TdcError as error:
         click.echo(f"tdc: {error}", err=True)
         return False

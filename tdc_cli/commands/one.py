@@ -17,7 +17,20 @@ def tell(plan, quiet, verbose):
         return
     from ..batch import estimate
 
-    lack = estimate.lack_of_memory(plan)
+    say(plan, estimate.lack_of_memory(plan), verbose)
+
+
+def say(plan, lack, verbose):
+    """Notes and warnings of a plan, and its parameters.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of a picture, a tensor or a clip.
+    lack : str or None
+        Of memory, in words.
+    verbose : bool
+    """
     for text in plan.notes:
         click.echo(f"tdc: note: {text}", err=True)
     for text in (*plan.warnings, *([lack] if lack else [])):
@@ -63,7 +76,8 @@ def tell_done(plan, report, as_json, quiet):
 
     Parameters
     ----------
-    plan : pipeline.Plan
+    plan : Plan
+        Of a picture, a tensor or a clip.
     report : Report
     as_json, quiet : bool
     """

@@ -351,6 +351,34 @@ how_to_run = stack(
 )
 
 
+def job_fields(ctx, chosen):
+    """Fields of a job of `pipeline` from the options that all commands for one kind of input have; the others go along as they are.
+
+    Parameters
+    ----------
+    ctx : click.Context
+    chosen : dict
+        Options by their names; those of `METHOD_OPTIONS`, ``param``, ``missing_pattern`` and ``save_incomplete`` among them.
+
+    Raises
+    ------
+    click.UsageError
+        A pattern of what is missing without a share.
+    ConfigError
+        See `method_parameters`.
+    """
+    if chosen["missing_pattern"] and chosen["missing_ratio"] is None:
+        raise click.UsageError("--missing-pattern needs a --missing-ratio", ctx)
+    own = ("param", "missing_pattern", "save_incomplete", *METHOD_OPTIONS)
+    return {
+        "missing_pattern": chosen["missing_pattern"] or "entries",
+        "parameters": method_parameters(chosen, chosen["param"]),
+        "incomplete": chosen["save_incomplete"],
+        "command": tuple((ctx.obj or {}).get("command", ())),
+        **{key: value for key, value in chosen.items() if key not in own},
+    }
+
+
 def method_parameters(chosen, parameters):
     """Parameters for a method: the options of `METHOD_OPTIONS` that were given, and those of ``--param``.
 

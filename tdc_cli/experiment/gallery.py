@@ -67,8 +67,3 @@ def load(record, name):
         return None
     with np.load(record["arrays"]) as held:
         return held[name]
-
-
-def to_bytes(values):
-    """Values in [0, 1] as levels to show."""
-    return np.rint(255 * np.clip(values, 0, 1)).astype(np.uint8)

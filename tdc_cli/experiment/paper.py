@@ -80,7 +80,6 @@ PERFORMANCE = {
 }
 # Table avginpainting: mean RRE, PSNR in dB and SSIM of ten photographs, at 60, 70, 80 and 90 % missing.
 IMAGE_RATIOS = (0.6, 0.7, 0.8, 0.9)
-IMAGE_METRICS = ("rre", "psnr", "ssim")
 IMAGES = {
     "falrtc": ((0.1003, 25.6337, 0.7911), (0.1289, 23.4559, 0.7024), (0.1704, 21.0291, 0.5797), (0.2445, 17.8378, 0.4068)),
     "halrtc": ((0.0995, 25.7348, 0.7916), (0.1281, 23.5329, 0.701), (0.1695, 21.0939, 0.5757), (0.243, 17.9096, 0.3997)),
@@ -126,3 +125,8 @@ FIT = {
     ("mixture-shifted", 5): {"weight": (0.065, 0.25, 0.685), "mean": (2.429, 0.05, -0.1), "precision": (1.05, 7.086, 314.6)},
     ("mixture-shifted", 10): {"weight": (0.062, 0.239, 0.699), "mean": (2.611, 0.094, -0.1), "precision": (1.391, 6.392, 313.9)},
 }
+
+
+def at(table, ratios, ratio):
+    """What a method's row of a table says at a missing ratio; None where there is no row or no such ratio."""
+    return dict(zip(ratios, table)).get(ratio) if table else None

@@ -3,7 +3,7 @@
 import json
 
 from .. import page
-from ..media.files import write_bytes
+from ..media.files import write_bytes, write_text
 from .results import OPTIONS
 from .tables import markdown, name_of
 
@@ -29,14 +29,14 @@ def write(suite, results):
     module, records, folder = suite.load(), results.records, results.folder
     shown = [each | {"arrays": folder / each["arrays"]} if each["arrays"] else each for each in records]
     tables, figures = [list(filter(None, made)) for made in (module.tables(records), module.figures(shown))]
-    write_bytes(folder / CSV, results.to_csv().encode(), replace=True)
-    write_bytes(folder / TABLES, "\n".join(map(markdown, tables)).encode(), replace=True)
+    write_text(folder / CSV, results.to_csv(), replace=True)
+    write_text(folder / TABLES, "\n".join(map(markdown, tables)), replace=True)
     for figure in figures:
         write_bytes(folder / f"{figure.name}.png", figure.png, replace=True)
     failures = [(_where(each), each["error"]) for each in records if each["status"] != "done"]
     settings = {what: _in_words(results.settings[name]) for name, what in OPTIONS.items()}
     text = page.bench(suite.name, suite.summary, [each["status"] for each in records], settings, tables, figures, failures)
-    write_bytes(folder / PAGE, text.encode(errors="backslashreplace"), replace=True)
+    write_text(folder / PAGE, text, replace=True)
     return tuple(tables)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import __version__
 from ..errors import ConfigError, InputError, OutputError
-from ..media.files import make_folder, sweep, write_bytes
+from ..media.files import make_folder, sweep, write_bytes, write_text
 from .cells import cell_of
 
 VERSION = "tdc-bench/1"
@@ -71,7 +71,7 @@ class Results:
 
     def save(self):
         """Write all records, so that the file holds what it held before or all of them."""
-        write_bytes(self.folder / NAME, self.to_json().encode(), replace=True)
+        write_text(self.folder / NAME, self.to_json(), replace=True)
 
     def to_json(self):
         """Text of the file of results."""

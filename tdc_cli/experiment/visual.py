@@ -3,6 +3,7 @@
 import numpy as np
 
 from .. import metrics, missing
+from ..display import to_bytes
 from . import gallery, media
 from .completing import complete
 from .tables import comparison, standing
@@ -67,7 +68,7 @@ def _coverage(values, completion, hidden):
 
 
 def _arrays(truth, incomplete, estimate):
-    return {"truth": gallery.to_bytes(truth), "incomplete": gallery.to_bytes(incomplete), "estimate": gallery.to_bytes(estimate)}
+    return {"truth": to_bytes(truth, 0, 1), "incomplete": to_bytes(incomplete, 0, 1), "estimate": to_bytes(estimate, 0, 1)}
 
 
 def tables(name, words, records, columns, figure_of_the_paper, ours=OURS):

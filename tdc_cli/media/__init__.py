@@ -16,16 +16,49 @@ from .files import STANDARD, absence, read_bytes, write_bytes
 from .formats import EXTENSIONS, FORMATS, check, extensions, named
 
 __all__ = [
-    "EXTENSIONS", "FORMATS", "STANDARD", "Media", "check", "encode", "extensions", "named", "read", "read_any", "silence_codecs", "write",
-]  # fmt: skip
+    "EXTENSIONS", "FORMATS", "STANDARD", "Media", "Pixels", "check", "encode", "extensions",
+    "named", "read", "read_any", "silence_codecs", "write",
+]  # fmt: skip  # fmt: skip
 
 JPEG_QUALITY = 95
 _TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _NPY = b"\x93NUMPY"
 
 
+class Pixels:
+    """What a picture and the frames of a clip have in common: values of a `mode` and a `dtype`.
+
+    Attributes
+    ----------
+    bits : int or None
+        Of a channel as stored, where the dtype has more.
+    """
+
+    mode: str
+    bits: int | None = None
+
+    @property
+    def has_alpha(self):
+        """Whether the last channel is alpha."""
+        return self.mode in ("LA", "RGBA")
+
+    @property
+    def full_range(self):
+        """Largest value of the integer type; None for floats, and for tensors of wider integers, which are counts rather than shades."""
+        shades = self.dtype.kind == "u" and (self.mode != "tensor" or self.dtype.itemsize <= 2)
+        return int(np.iinfo(self.dtype).max) if shades else None
+
+    @property
+    def kind(self):
+        """Mode and depth in words, such as "mode RGBA with 16 bits"."""
+        if self.mode == "tensor":
+            return f"a tensor of {self.dtype}"
+        depth = f"with {self.bits or 8 * self.dtype.itemsize} bits" if self.dtype.kind == "u" else f"of {self.dtype}"
+        return f"{'an array' if self.mode == 'array' else f'mode {self.mode}'} {depth}"
+
+
 @dataclass(frozen=True)
-class Media:
+class Media(Pixels):
     """The content of a file.
 
     Attributes
@@ -58,9 +91,9 @@ class Media:
     notes: tuple = ()
 
     @property
-    def has_alpha(self):
-        """Whether the last channel is alpha."""
-        return self.mode in ("LA", "RGBA")
+    def dtype(self):
+        """Of the values."""
+        return self.values.dtype
 
     @property
     def colour(self):
@@ -70,19 +103,9 @@ class Media:
         return self.values[..., :3] if self.mode == "RGBA" else self.values
 
     @property
-    def full_range(self):
-        """Largest value of the integer type; None for floats, and for tensors of wider integers, which are counts rather than shades."""
-        dtype = self.values.dtype
-        return int(np.iinfo(dtype).max) if dtype.kind == "u" and (self.mode != "tensor" or dtype.itemsize <= 2) else None
-
-    @property
-    def kind(self):
-        """Mode and depth in words, such as "mode RGBA with 16 bits"."""
-        dtype = self.values.dtype
-        if self.mode == "tensor":
-            return f"a tensor of {dtype}"
-        depth = f"with {8 * dtype.itemsize} bits" if dtype.kind == "u" else f"of {dtype}"
-        return f"{'an array' if self.mode == 'array' else f'mode {self.mode}'} {depth}"
+    def alpha(self):
+        """(H, W) alpha from 0 to 1, None without any."""
+        return self.values[..., -1] / (self.full_range or 1) if self.has_alpha else None
 
     def with_colour(self, colour, opaque=None):
         """The same file with other colours; alpha stays as it is.
@@ -130,12 +153,17 @@ def read(path):
         _check_no_clip(path)
         named(path)
     made = read_any(path)
-    if str(made.values.dtype) not in FORMATS["NPY"].types:
+    check_type(made.dtype, path)
+    return made
+
+
+def check_type(dtype, path):
+    """Refuse values of a type that pictures and clips do not have; InputError."""
+    if str(dtype) not in FORMATS["NPY"].types:
         raise InputError(
-            f"{path}: values of {made.values.dtype}; only uint8, uint16, float32 and float64 are taken: convert them to float32 or "
+            f"{path}: values of {dtype}; only uint8, uint16, float32 and float64 are taken: convert them to float32 or "
             "float64, with NaN for what is missing"
         )
-    return made
 
 
 def _check_no_clip(path):

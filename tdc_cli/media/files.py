@@ -90,6 +90,11 @@ def write_bytes(path, content, *, replace=False):
         _make(_Part(path, replace), lambda file: file.write(content))
 
 
+def write_text(path, text, *, replace=False):
+    """As `write_bytes`, for text; what of a name is no Unicode is written as an escape."""
+    write_bytes(path, text.encode(errors="backslashreplace"), replace=replace)
+
+
 def write_file(path, fill, *, replace=False):
     """As `write_bytes`, for what is too long to be held: ``fill(file)`` writes to an open binary file.
 

@@ -13,12 +13,13 @@ from scipy.ndimage import distance_transform_cdt
 
 from ..errors import ConfigError
 from ..patches import calibrate, field
-from ..patches.refine import Settings, refine
+from ..patches.refine import Settings
 from ..tensor import LARGEST, SMALLEST, check_observed, largest_size
 from . import Completion, check_loudness, check_noise_std, datc, patches_clip, silent
+from .blocks import MOST_CHANNELS, Progress, blocks, refine_blocks
 
-# Entries of a patch that are worth their cost, and channels that are worked on together.
-MOST_ENTRIES, MOST_CHANNELS = 150, 32
+# Entries of a patch that are worth their cost.
+MOST_ENTRIES = 150
 SHARE_HELD_OUT = 0.05
 # Holes of strokes this deep, in pixels to the nearest observed one (the 90th percentile), are filled better by larger patches.
 DEEP = 2
@@ -144,7 +145,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         windows = windows if config.calibrate else []
     # The other course is gone to its end, for it is cheap, and what it is worth shows only there.
     rehearsed = [_shortened(courses[0]), *courses[1:]] if config.calibrate else []
-    progress = _Progress(monitor, len(_blocks(values)), len(windows) * _passes(rehearsed) + _passes(courses))
+    progress = Progress(monitor, len(blocks(values)), len(windows) * _passes(rehearsed) + _passes(courses))
     if config.noise_std == "auto":
         config = replace(config, noise_std=math.sqrt(field.solve(values, observed, None).noise_variance))
     noise = float(config.noise_std) ** 2
@@ -267,11 +268,6 @@ def _depth(absent):
     return np.percentile(distance_transform_cdt(holes, "chessboard")[holes], 90) if holes.any() and not holes.all() else 0
 
 
-def _blocks(values):
-    """Slices of the channels that are worked on together."""
-    return [slice(c, c + MOST_CHANNELS) for c in range(0, values.shape[2], MOST_CHANNELS)]
-
-
 def rehearsal_windows(observed, rng):
     """Parts of a picture on which the held-out round is run: all of it, or of a large one a few squares, the likelier the more they miss.
 
@@ -389,40 +385,12 @@ def _results(values, observed, start, courses, noise, rng, progress, variance):
     starts, first = [start] * len(courses), None
     del start  # as in `_refine`
     for stages in courses:
-        result = _refine(values, observed, starts.pop(), stages, noise, rng, progress, variance)
+        result = refine_blocks(values, observed, starts.pop(), stages, noise, rng, progress, variance)
         if first is None:
             first = result if starts else ()
         else:
             result = tuple(None if a is None else a + FALLING_SHARE * (b - a) for a, b in zip(first, result))
         yield result
-
-
-def _refine(values, observed, start, stages, noise, rng, progress, variance):
-    """`refine`, in blocks of channels."""
-    blocks = _blocks(values)
-    starts = [start[..., b] for b in blocks]
-    del start  # as soon as it is read: a large picture should not be held more often than it must
-    parts = [refine(values[..., b], observed[..., b], starts.pop(0), stages, noise_variance=noise, rng=rng, tick=progress,
-                    variance=variance) for b in blocks]  # fmt: skip
-    if len(parts) == 1:
-        return parts[0]
-    spread = np.concatenate([v for _, v in parts], axis=2) if variance else None
-    return np.concatenate([estimate for estimate, _ in parts], axis=2), spread
-
-
-class _Progress:
-    """Counts passes, over `blocks` of channels each, for a monitor."""
-
-    def __init__(self, monitor, blocks, passes):
-        self.monitor, self.blocks, self.done, self.total = monitor, blocks, 0, blocks * passes
-
-    def __call__(self):
-        self.done += 1
-        self.monitor(self.done, self.total, "pass")
-
-    def leave_out(self, passes):
-        """Expect so many passes less."""
-        self.total -= self.blocks * passes
 
 
 def warm_up(order, config):

@@ -11,16 +11,15 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from ..patches import calibrate, field, motion, noise
-from ..patches.refine import Settings, refine
+from ..patches.refine import Settings
 from . import Completion
+from .blocks import Progress, blocks, refine_blocks
 
 # Share of the observed entries that is held out, and under noise of single entries more; how far the model is trusted about observed
 # entries, as a standard deviation of the ratio of variances.
 SHARE_HELD_OUT, SHARE_LONE, TRUST = 0.05, 0.03, 0.25
 # Samples of the field that tell how sure it is of what is scattered.
 SAMPLES = 4
-# Channels that are worked on together.
-MOST_CHANNELS = 32
 # Largest shift at which similar patches are looked for, in pixels and in frames.
 WINDOW, REACH = 10, 3
 # Where single entries are missing: passes, members of a group, and isotropic rest of the first pass, relative to the variance of the
@@ -52,8 +51,8 @@ def complete(values, observed, config, *, rng, monitor):
     clip = _Clip.of(values, observed, config.frames)
     variance = _learnt_noise(clip) if config.noise_std == "auto" else float(config.noise_std) ** 2
     stages = stages_for(clip, variance, config)
-    passes = sum(s.passes for s in stages) * len(clip.blocks)
-    progress = _Progress(monitor, passes * (2 if config.calibrate else 1))
+    passes = sum(s.passes for s in stages)
+    progress = Progress(monitor, len(blocks(clip.values)), passes * (2 if config.calibrate else 1))
     held = lone = np.zeros_like(clip.observed)
     if config.calibrate:
         held = hold_out(clip, rng)
@@ -81,7 +80,7 @@ def complete(values, observed, config, *, rng, monitor):
         predictive_sd=None if sd is None else clip.restored(np.sqrt(sd**2 + variance) if variance else sd),
         noise_std=math.sqrt(variance) if variance else None,
         held_out=verdict,
-        parameters=asdict(config) | used | {"passes": sum(s.passes for s in stages)},
+        parameters=asdict(config) | used | {"passes": passes},
         warnings=tuple(warnings),
     )
 
@@ -152,11 +151,6 @@ class _Clip:
     @property
     def height(self):
         return len(self.values) // self.frames
-
-    @property
-    def blocks(self):
-        """Slices of the channels that are worked on together."""
-        return [slice(c, c + MOST_CHANNELS) for c in range(0, self.values.shape[2], MOST_CHANNELS)]
 
     def by_frame(self, stacked):
         """A view, (T, H, W, C)."""
@@ -282,21 +276,6 @@ def first_estimate(clip, variance):
 
 
 def _refined(clip, stages, variance, rng, progress, wanted):
-    """`refine` from the first estimate, in blocks of channels."""
+    """Estimate and, if `wanted`, its relative variance, from the first estimate on."""
     start = first_estimate(clip, variance)
-    parts = [refine(clip.values[..., b], clip.observed[..., b], start[..., b], stages, frames=clip.frames, noise_variance=variance, rng=rng,
-                    tick=progress, variance=wanted) for b in clip.blocks]  # fmt: skip
-    if len(parts) == 1:
-        return parts[0]
-    return np.concatenate([p[0] for p in parts], axis=2), np.concatenate([p[1] for p in parts], axis=2) if wanted else None
-
-
-class _Progress:
-    """Counts passes for a monitor."""
-
-    def __init__(self, monitor, total):
-        self.monitor, self.done, self.total = monitor, 0, total
-
-    def __call__(self):
-        self.done += 1
-        self.monitor(self.done, self.total, "pass")
+    return refine_blocks(clip.values, clip.observed, start, stages, variance, rng, progress, wanted, clip.frames)

@@ -37,8 +37,6 @@ class Film:
         Share of the entries that is missing, of every frame.
     shape : (H, W)
         Of a frame.
-    first : int
-        Number of the first frame.
     full_range : int or None
         Largest value of the integer type, None for floats.
     transparent : bool
@@ -49,7 +47,6 @@ class Film:
     shots: Sequence
     shares: Sequence
     shape: tuple
-    first: int = 0
     full_range: int | None = None
     transparent: bool = False
 
@@ -151,9 +148,9 @@ def _strip(shots, end):
 
 def _over_frames(film, each):
     """Charts of every frame's missing share and, where there is a truth, of its measures."""
-    made = [charts.over_frames("Missing entries", film.shares, film.first, share=True)]
+    made = [charts.over_frames("Missing entries", film.shares, share=True)]
     if each:
         for key, title in MEASURES:
-            values = [each.get(film.first + i, {}).get(key) for i in range(len(film.shares))]
-            made.append(charts.over_frames(title, values, film.first))
+            values = [each.get(number, {}).get(key) for number in range(len(film.shares))]
+            made.append(charts.over_frames(title, values))
     return [chart for chart in made if chart is not None]

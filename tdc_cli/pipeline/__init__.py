@@ -1,8 +1,8 @@
 """The way of a file: read, decide what is missing, complete, restore what is known, measure, write.
 
-`prepare` finds everything that can be found before any work; `execute` does the work. `run` is both; for tensors these are in `tensors`.
-What pictures share with other inputs is in modules of its own: `job`, `options`, `outputs`, `holes`, `values`, `completing`, `outcome`,
-`seeds`.
+`prepare` finds everything that can be found before any work; `execute` does the work. `run` is both. For tensors the first two are in
+`tensors`, for clips in `clip`. What pictures share with other inputs is in modules of its own: `job`, `options`, `outputs`, `holes`,
+`values`, `completing`, `outcome`, `seeds`.
 """
 
 from .holes import ALPHA

@@ -37,7 +37,7 @@ def decide(job, source):
     read = _read(job, source)
     observed = np.ones(colour.shape, dtype=bool)
     if read is not None:
-        observed = np.broadcast_to(read.observed.reshape(read.observed.shape + (1,) * (colour.ndim - 2)), colour.shape).copy()
+        observed = read.over(colour.shape).copy()
         kind = "color" if job.mask_color is not None else "alpha" if str(job.mask) == ALPHA else "mask"
         described |= {"source": kind, "mask": str(job.mask) if kind == "mask" else None, "grey_levels": read.grey_levels}
     elif job.missing_ratio is not None:
@@ -57,7 +57,7 @@ def decide(job, source):
     count = int(absent.sum())
     described |= {
         "count": count,
-        "pixels": int(absent.reshape(*colour.shape[:2], -1).any(axis=2).sum()),
+        "pixels": int(missing.in_any_channel(absent).sum()),
         "ratio": count / absent.size,
     }
     return observed, described, notes, warnings + more

@@ -9,7 +9,7 @@ import numpy as np
 from .. import media, methods, metrics
 from ..errors import InputError, OutputExists
 from ..media import Media, files
-from ..media.files import write_bytes
+from ..media.files import write_text
 from ..media.formats import Format
 from . import holes, options, outcome, outputs, picture_files
 from .job import Job
@@ -220,8 +220,8 @@ def _execute(plan, monitor):
     picture_files.write(plan, done.values, done.incomplete, done.sd)
     report = outcome.report(plan, done, time.perf_counter() - writing)
     if job.report is not None:
-        write_bytes(job.report, report.to_json().encode(errors="backslashreplace"), replace=job.overwrite)
+        write_text(job.report, report.to_json(), replace=job.overwrite)
     if job.html is not None:
         text = picture_files.page_of(plan, report, done.values, done.incomplete, done.sd, done.completion.traces)
-        write_bytes(job.html, text.encode(errors="backslashreplace"), replace=job.overwrite)
+        write_text(job.html, text, replace=job.overwrite)
     return report

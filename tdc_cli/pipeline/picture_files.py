@@ -8,6 +8,8 @@ from .. import media
 from ..errors import ConfigError, OutputError
 from ..media import Media, files
 from ..media.files import write_bytes
+from ..missing import in_any_channel
+from .values import holed, units_of
 
 
 def output_format(job, source):
@@ -61,14 +63,14 @@ def write(plan, colour, incomplete, sd):
     if job.make_folders:
         for path in job.outputs.values():
             files.make_folder(path.parent)
-    holed = _holed(plan, incomplete)
+    shown = holed(incomplete, plan.observed)
     done = _done(plan, colour)
     media.write(done, job.output, form=plan.format, quality=job.quality, replace=plan.replaces_picture)
     if job.incomplete is not None:
-        media.write(source.with_colour(holed), job.incomplete, quality=job.quality, replace=job.overwrite)
-        mask = Media(np.where(_holes(plan), 255, 0).astype(np.uint8), "L", source.path, "")
+        media.write(source.with_colour(shown), job.incomplete, quality=job.quality, replace=job.overwrite)
+        mask = Media(np.where(in_any_channel(~plan.observed), 255, 0).astype(np.uint8), "L", source.path, "")
         media.write(mask, job.outputs["mask"], replace=job.overwrite)
-    units = f"of {source.full_range}" if source.full_range else "in data units"
+    units = units_of(source.full_range)
     if job.uncertainty is not None:
         if Path(job.uncertainty).suffix.lower() == ".png":
             from ..panel import draw_uncertainty
@@ -81,8 +83,8 @@ def write(plan, colour, incomplete, sd):
     if job.panel is not None:
         from ..panel import draw_panel
 
-        transparency = {"alpha": _alpha(done), "premultiplied": "premultiplied" in source.metadata}
-        panel = draw_panel(holed, colour, sd, plan.truth, source.full_range, units, source.mode == "CMYK", **transparency)
+        transparency = {"alpha": done.alpha, "premultiplied": "premultiplied" in source.metadata}
+        panel = draw_panel(shown, colour, sd, plan.truth, source.full_range, units, source.mode == "CMYK", **transparency)
         write_bytes(job.panel, panel, replace=job.overwrite)
 
 
@@ -100,7 +102,7 @@ def page_of(plan, report, colour, incomplete, sd, traces):
     from .. import page
 
     shown = page.Pictures(
-        _holed(plan, incomplete),
+        holed(incomplete, plan.observed),
         colour,
         plan.observed,
         given=plan.media.colour if plan.missing["source"] in ("mask", "alpha", "color") else None,
@@ -108,30 +110,14 @@ def page_of(plan, report, colour, incomplete, sd, traces):
         truth=plan.truth,
         full_range=plan.media.full_range,
         inks=plan.media.mode == "CMYK",
-        alpha=_alpha(_done(plan, colour)),
-        given_alpha=_alpha(plan.media),
+        alpha=_done(plan, colour).alpha,
+        given_alpha=plan.media.alpha,
         premultiplied="premultiplied" in plan.media.metadata,
         icc_profile=plan.media.metadata.get("icc_profile"),
     )
     return page.run(report, shown, traces)
 
 
-def _holed(plan, incomplete):
-    """The input with its holes as 0, as NaN in floats."""
-    hole = 0 if plan.media.full_range else np.nan
-    return np.where(plan.observed, incomplete, hole).astype(plan.media.values.dtype)
-
-
 def _done(plan, colour):
     """The input with the completed colours; holes that were transparent are opaque."""
-    return plan.media.with_colour(colour, opaque=_holes(plan) if plan.missing["source"] == "alpha" else None)
-
-
-def _holes(plan):
-    """(H, W) bool, where any channel is missing."""
-    return (~plan.observed).reshape(*plan.observed.shape[:2], -1).any(axis=2)
-
-
-def _alpha(source):
-    """(H, W) alpha from 0 to 1 of a `Media`, None without any."""
-    return source.values[..., -1] / (source.full_range or 1) if source.has_alpha else None
+    return plan.media.with_colour(colour, opaque=in_any_channel(~plan.observed) if plan.missing["source"] == "alpha" else None)

@@ -7,35 +7,14 @@ import numpy as np
 from .. import methods, metrics, missing
 from ..errors import ConfigError, InputError
 from ..media import STANDARD, Media, files, tensor
-from ..media.files import write_bytes
+from ..media.files import write_text
 from . import holes, options, outcome, outputs
 from .picture import Plan
 from .seeds import HOLES, NOISE, stream
-from .values import check_size, scaled
+from .values import check_size, holed, scaled
 
 _SD = "sd"  # variable that holds the standard deviations
 _MASK = "mask"
-
-
-def run(job, monitor=methods.silent):
-    """Complete one tensor.
-
-    Parameters
-    ----------
-    job : TensorJob
-    monitor : callable
-        Called as ``monitor(done, total, label)`` while the method works.
-
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    TdcError
-        See `prepare` and `execute`.
-    """
-    return execute(prepare(job), monitor)
 
 
 def prepare(job):
@@ -106,7 +85,7 @@ def execute(plan, monitor=methods.silent):
     ----------
     plan : Plan
     monitor : callable
-        See `run`.
+        Called as ``monitor(done, total, label)`` while the method works.
 
     Returns
     -------
@@ -123,7 +102,7 @@ def execute(plan, monitor=methods.silent):
         _write(plan, done)
         report = outcome.report(plan, done, time.perf_counter() - writing)
         if plan.job.report is not None:
-            write_bytes(plan.job.report, report.to_json().encode(errors="backslashreplace"), replace=plan.job.overwrite)
+            write_text(plan.job.report, report.to_json(), replace=plan.job.overwrite)
     return report
 
 
@@ -193,9 +172,7 @@ def _write(plan, done):
     job, source = plan.job, plan.media
     tensor.write(source.with_colour(done.values), job.output, form=plan.format, replace=job.overwrite)
     if job.incomplete is not None:
-        hole = np.nan if source.values.dtype.kind == "f" else 0
-        holed = np.where(plan.observed, done.incomplete, hole).astype(source.values.dtype)
-        tensor.write(source.with_colour(holed), job.incomplete, replace=job.overwrite)
+        tensor.write(source.with_colour(holed(done.incomplete, plan.observed)), job.incomplete, replace=job.overwrite)
         tensor.write(_array(source, (~plan.observed).astype(np.uint8), _MASK), job.outputs["mask"], replace=job.overwrite)
     if job.uncertainty is not None:
         tensor.write(_array(source, done.sd, _SD), job.uncertainty, replace=job.overwrite)

@@ -59,6 +59,17 @@ def unscaled(values, dtype, full_range, path):
     return stored
 
 
+def holed(incomplete, observed):
+    """`incomplete` with its holes as 0, as NaN in floats."""
+    hole = np.nan if incomplete.dtype.kind == "f" else 0
+    return np.where(observed, incomplete, hole).astype(incomplete.dtype)
+
+
+def units_of(full_range):
+    """What sizes of errors are counted in, in words."""
+    return f"of {full_range}" if full_range else "in data units"
+
+
 def check_size(values, name, advice):
     """Refuse finite values that no longer can be added up; InputError."""
     largest = np.nanmax(np.abs(values), initial=0.0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import mixtures, synth
 from ..errors import OutputError
-from ..media.files import make_folder, sweep, together, write_bytes
+from ..media.files import make_folder, sweep, together, write_bytes, write_text
 from ..model.state import unit_weights
 from ..pipeline import outputs
 from . import figures
@@ -98,8 +98,7 @@ def write(chosen, source, trials):
             for name, content in _figures(source.problem, trials):
                 write_bytes(chosen.outputs[name], content, replace=chosen.overwrite)
         if chosen.report is not None:
-            text = to_json([trial.report for trial in trials])
-            write_bytes(chosen.report, text.encode(errors="backslashreplace"), replace=chosen.overwrite)
+            write_text(chosen.report, to_json([trial.report for trial in trials]), replace=chosen.overwrite)
 
 
 def to_json(reports):

@@ -12,12 +12,13 @@ comparison of the gains, not of the errors.
 import numpy as np
 
 from ... import metrics, missing
+from ...display import to_bytes
 from ...page import Figure, Table
 from .. import figures as drawing
 from .. import gallery, media, paper, samples
 from ..cells import Cell, Choice
 from ..completing import complete
-from ..tables import Column, by_method, comparison, mean, standing
+from ..tables import MISSING, Column, by_method, comparison, mean, standing
 
 DEFAULTS = Choice(
     methods=("datc", "datc-ne", "falrtc", "halrtc", "rptc-scad", "tmac", "stdc", "fbcp", "brtf"),
@@ -76,13 +77,12 @@ def _mosaic(values, chosen):
     side = round(values.shape[-1] ** 0.5)
     square = np.zeros((SHOWN**2, side, side))
     square[: len(faces)] = faces.reshape(-1, side, side)
-    return gallery.to_bytes(square.reshape(SHOWN, SHOWN, side, side).swapaxes(1, 2).reshape(SHOWN * side, SHOWN * side))
+    return to_bytes(square.reshape(SHOWN, SHOWN, side, side).swapaxes(1, 2).reshape(SHOWN * side, SHOWN * side), 0, 1)
 
 
 def figure_of_the_paper(record, column):
     """The paper's RRE for the method of a record at the ratio of a column, or None."""
-    table = paper.FACES.get(record["method"])
-    return dict(zip(paper.IMAGE_RATIOS, table)).get(column.where["ratio"]) if table else None
+    return paper.at(paper.FACES.get(record["method"]), paper.IMAGE_RATIOS, column.where["ratio"])
 
 
 def tables(records):
@@ -110,13 +110,13 @@ def _gain(records, name, columns):
     rows = []
     for column in columns:
         ours, theirs = (mean(column.of(groups[method]), "rre").value for method in (OURS, "fbcp"))
-        printed = [dict(zip(paper.IMAGE_RATIOS, paper.FACES[method])).get(column.where["ratio"]) for method in (OURS, "fbcp")]
+        printed = [paper.at(paper.FACES[method], paper.IMAGE_RATIOS, column.where["ratio"]) for method in (OURS, "fbcp")]
         rows.append((column.title, _below(ours, theirs), _below(*printed)))
     return Table(f"gain-{name}", f"RRE of ours below that of fbcp, {name}", ("", "here", "paper"), tuple(rows))
 
 
 def _below(ours, theirs):
-    return "\N{EN DASH}" if None in (ours, theirs) else f"{100 * (1 - ours / theirs):.0f} %"
+    return MISSING if None in (ours, theirs) else f"{100 * (1 - ours / theirs):.0f} %"
 
 
 def figures(records):

@@ -56,8 +56,7 @@ def run(cell, data):
 
 def figure_of_the_paper(record, column):
     """The paper's RRE, PSNR and SSIM for the method of a record at the ratio of a column, or None."""
-    table = paper.IMAGES.get(record["method"])
-    return dict(zip(paper.IMAGE_RATIOS, table)).get(column.where["ratio"]) if table else None
+    return paper.at(paper.IMAGES.get(record["method"]), paper.IMAGE_RATIOS, column.where["ratio"])
 
 
 def tables(records):

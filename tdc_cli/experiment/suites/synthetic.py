@@ -75,8 +75,8 @@ def _rms(values):
 
 def figure_of_the_paper(record, column):
     """The paper's RRE for the method of a record at the kind, rank and ratio of a column, or None."""
-    table = paper.PERFORMANCE.get((column.where["kind"], column.where["rank"]), {}).get(record["method"])
-    return dict(zip(paper.RATIOS, table)).get(column.where["ratio"]) if table else None
+    rows = paper.PERFORMANCE.get((column.where["kind"], column.where["rank"]), {})
+    return paper.at(rows.get(record["method"]), paper.RATIOS, column.where["ratio"])
 
 
 def tables(records):
@@ -154,19 +154,18 @@ def _spread(records, name, digits, extreme):
 def figures(records):
     """RRE over the missing ratio, a panel for each kind and rank."""
     records = [each for each in records if each["method"] not in VARIANTS]
-    names = list(by_method(records))
+    groups = by_method(records)
     ranks, kinds = tensors.RANKS, list(KINDS)
     with drawing.canvas(len(ranks), len(kinds), height=4.4, sharex=True, sharey=True) as (figure, axes):
         for i, rank in enumerate(ranks):
             for j, kind in enumerate(kinds):
                 columns = tensors.columns(records, kind=kind, rank=rank)
-                for number, name in enumerate(names):
-                    own = by_method(records)[name]
+                for number, (name, own) in enumerate(groups.items()):
                     points = [(100 * column.where["ratio"], mean(column.of(own), "rre").value) for column in columns]
                     points = [point for point in points if point[1] is not None]
                     axes[i, j].plot(*zip(*points) if points else ((), ()), label=name, **drawing.line_style(number))
                 axes[i, j].set(title=f"{KINDS[kind]}, rank {rank}")
                 drawing.logarithmic(axes[i, j].yaxis)
         drawing.label(axes, "missing, %", "RRE")
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=min(5, max(1, len(names))))
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=min(5, max(1, len(groups))))
         return [Figure("performance", "RRE on synthetic tensors over the share that is missing, means over seeds", drawing.png(figure))]

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .. import Media
+from .. import Media, Pixels
 
 
 class Source(Protocol):
@@ -18,7 +18,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True)
-class Clip:
+class Clip(Pixels):
     """A clip whose frames are decoded as they are asked for.
 
     Attributes
@@ -70,20 +70,11 @@ class Clip:
     source: Source | None = field(default=None, repr=False, compare=False)
 
     @property
-    def has_alpha(self):
-        """Whether the last channel is alpha."""
-        return self.mode in ("LA", "RGBA")
-
-    @property
-    def full_range(self):
-        """Largest value of the integer type, or None for floats."""
-        return int(np.iinfo(self.dtype).max) if self.dtype.kind == "u" else None
-
-    @property
-    def kind(self):
-        """Mode and depth in words, such as "mode RGB with 10 bits"."""
-        depth = f"with {self.bits or 8 * self.dtype.itemsize} bits" if self.dtype.kind == "u" else f"of {self.dtype}"
-        return f"{'an array' if self.mode == 'array' else f'mode {self.mode}'} {depth}"
+    def colour_shape(self):
+        """Of the values of a frame without alpha, as `Media.colour` has it."""
+        if self.mode == "LA":
+            return tuple(self.shape[:2])
+        return (*self.shape[:2], 3) if self.mode == "RGBA" else tuple(self.shape)
 
     def frames(self, start=0, stop=None):
         """Iterate over frames, each a `Media`, decoded as it goes: never more than a few are held.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import InputError
-from .. import FORMATS, Media
+from .. import Media, check_type
 from ..files import digest
 from ..image import check_size
 from ..metadata import DAMAGE
@@ -26,11 +26,7 @@ def read_array(path, form):
         raise InputError(
             f"{path}: array of shape {values.shape}; a clip has shape (frames, height, width) or (frames, height, width, channels)"
         )
-    if values.dtype.name not in FORMATS["NPY"].types:
-        raise InputError(
-            f"{path}: values of {values.dtype}; only uint8, uint16, float32 and float64 are taken: convert them to float32 or "
-            "float64, with NaN for what is missing"
-        )
+    check_type(values.dtype.newbyteorder("="), path)
     check_size(values.shape[2], values.shape[1], path)
     dtype, source = values.dtype.newbyteorder("="), _Rows(str(path), sha256)
     return Clip(str(path), sha256, form.name, len(values), values.shape[1:], dtype, "array", source=source)

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...missing import in_any_channel
 from .. import completing
-from ..values import unscaled
+from ..values import holed, unscaled
 from .given import Frame
 from .plan import deviations
 
@@ -31,9 +32,14 @@ class Done:
     changed: bool
 
     @property
+    def holed(self):
+        """The incomplete colours with holes as 0, as NaN in floats."""
+        return holed(self.incomplete, self.given.observed)
+
+    @property
     def holes(self):
         """(H, W) bool, where any channel is missing."""
-        return (~self.given.observed).reshape(*self.given.observed.shape[:2], -1).any(axis=2)
+        return in_any_channel(~self.given.observed)
 
 
 def completed(plan, *, truth=False):
@@ -63,12 +69,6 @@ def completed(plan, *, truth=False):
             deviation[estimated] = sd[place : place + count]
         place += count
         yield Done(frame, incomplete, colour, deviation, True)
-
-
-def holed(plan, done):
-    """The incomplete colours with holes as 0, as NaN in floats."""
-    hole = 0 if plan.clip.full_range else np.nan
-    return np.where(done.given.observed, done.incomplete, hole).astype(plan.clip.dtype)
 
 
 def finished(plan, done):

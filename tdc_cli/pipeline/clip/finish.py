@@ -5,18 +5,14 @@ import time
 
 from ... import methods, shots, threads
 from ...media import Media, files
-from ...media.files import write_bytes
+from ...media.files import write_bytes, write_text
 from ...media.video import write_clip
-from .done import completed, finished, holed
-from .plan import deviations, joined, layout_of, prepare
+from ..values import units_of
+from .done import completed, finished
+from .plan import deviations, joined, layout_of
 from .report import measures_for, report_of
-from .views import page_of, take, units_of
+from .views import page_of, take
 from .work import complete_chunks
-
-
-def run(job, monitor=methods.silent):
-    """Complete one clip; a `Report`. See `prepare` and `execute`."""
-    return execute(prepare(job, monitor), monitor)
 
 
 def execute(plan, monitor=methods.silent):
@@ -71,7 +67,7 @@ def _write(plan, compiling, notes, begin, monitor):
     # The clip comes first: of files that are written together, the first one appears last.
     write_clip(frames(), job.output, clip, codec=job.codec, quality=job.quality, replace=job.overwrite)
     if job.incomplete is not None:
-        shown = (done.given.media.with_colour(holed(plan, done)) for done in completed(plan))
+        shown = (done.given.media.with_colour(done.holed) for done in completed(plan))
         write_clip(shown, job.incomplete, clip, replace=job.overwrite)
     if job.uncertainty is not None:
         sds = (Media(done.sd, "array", clip.path, clip.sha256) for done in completed(plan))
@@ -81,13 +77,13 @@ def _write(plan, compiling, notes, begin, monitor):
     if job.panel is not None:
         from ...panel import draw_filmstrip
 
-        write_bytes(job.panel, draw_filmstrip(strip.chosen, units_of(clip)), replace=job.overwrite)
+        write_bytes(job.panel, draw_filmstrip(strip.chosen, units_of(clip.full_range)), replace=job.overwrite)
     end = time.perf_counter()
     report = report_of(plan, measures, compiling, notes, {"write": end - start, "total": plan.spent + end - begin})
     if job.report is not None:
-        write_bytes(job.report, report.to_json().encode(errors="backslashreplace"), replace=job.overwrite)
+        write_text(job.report, report.to_json(), replace=job.overwrite)
     if job.html is not None:
-        write_bytes(job.html, page_of(plan, report, reel, strip).encode(errors="backslashreplace"), replace=job.overwrite)
+        write_text(job.html, page_of(plan, report, reel, strip), replace=job.overwrite)
     return report
 
 

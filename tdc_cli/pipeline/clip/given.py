@@ -11,11 +11,11 @@ from ...display import limits
 from ...errors import InputError
 from ...media import Media
 from ...media.video import Clip
+from ...missing import in_any_channel
 from .. import holes
 from ..seeds import NOISE, stream
 from ..values import check_size, scaled
 from . import holes as holes_of
-from .holes import colour_shape
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Given:
     @property
     def shape(self):
         """Shape of a frame's colours."""
-        return colour_shape(self.clip)
+        return self.clip.colour_shape
 
     @property
     def must_look(self):
@@ -112,8 +112,7 @@ class Given:
     def _frame(self, number, media, mask, everything, reference):
         observed, grey = everything, 0
         if mask is not None:
-            observed = mask.observed
-            observed = np.broadcast_to(observed.reshape(observed.shape + (1,) * (len(self.shape) - observed.ndim)), self.shape)
+            observed = mask.over(self.shape)
             grey = mask.grey_levels
         further = 0
         if media is not None and self.clip.dtype.kind == "f":
@@ -195,7 +194,7 @@ def survey(given, monitor):
     for frame in given.frames(pictures=given.must_look or ranged, truth=ranged):
         absent = ~frame.observed
         counts[frame.number] = np.count_nonzero(absent)
-        pixels[frame.number] = np.count_nonzero(absent.reshape(*absent.shape[:2], -1).any(axis=2)) if counts[frame.number] else 0
+        pixels[frame.number] = np.count_nonzero(in_any_channel(absent)) if counts[frame.number] else 0
         grey += frame.grey_levels
         nan += frame.nan
         if frame.truth is not None and frame.inside:

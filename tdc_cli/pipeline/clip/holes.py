@@ -182,7 +182,7 @@ def decide(job, clip, numbers, begin, end):
     ConfigError, MaskError
     """
     described = {"source": "simulated", "pattern": None, "mask": None, "grey_levels": 0}
-    shape = colour_shape(clip)
+    shape = clip.colour_shape
     if job.mask_color is not None:
         if clip.full_range is None or (len(shape) == 3 and (shape[2] != 3 or clip.mode == "CMYK")):
             raise ConfigError(f"{clip.path}: --mask-color is for grey and RGB frames with 8 or 16 bits, not for {clip.kind}")
@@ -249,10 +249,3 @@ def _moving(job, clip, masks, numbers, described):
         )
     made = Moving(masks, numbers, unit, job.mask_threshold, job.invert_mask, job.mask_dilate)
     return made, described, masks.sha256, [], []
-
-
-def colour_shape(clip):
-    """Shape of a frame's values without alpha."""
-    if clip.mode == "LA":
-        return tuple(clip.shape[:2])
-    return (*clip.shape[:2], 3) if clip.mode == "RGBA" else tuple(clip.shape)

@@ -117,7 +117,7 @@ def prepare(job, monitor=methods.silent):
     clip = read_clip(job.input)
     begin, end = frame_range(job.frames, clip.count)
     numbers = frame_numbers(job.mask_frames, clip.count, "--mask-frames") if job.mask_frames is not None else tuple(range(clip.count))
-    order = len(holes.colour_shape(clip)) + 1
+    order = len(clip.colour_shape) + 1
     config = options.configure(job, method, clip.full_range, ordered_modes=(0, 1, order - 1), frames=order - 1)
     options.check_order(method, order, f"; {'grey' if order == 3 else 'coloured'} frames one after the other have order {order}")
     lost = _check_outputs(job, clip)
@@ -165,7 +165,7 @@ def _check_outputs(job, clip):
 def deviations(clip):
     """The clip that standard deviations make: an array of floats as long as `clip`, with times as that has."""
     dtype = np.dtype(np.float64 if clip.dtype == np.float64 else np.float32)
-    return replace(clip, shape=holes.colour_shape(clip), dtype=dtype, mode="array", bits=None, details={}, source=None)
+    return replace(clip, shape=clip.colour_shape, dtype=dtype, mode="array", bits=None, details={}, source=None)
 
 
 def layout_of(clip, truth):

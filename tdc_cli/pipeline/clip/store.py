@@ -117,14 +117,20 @@ class Store:
         """Whether any chunk is there."""
         return any(self.folder.glob("*.npz"))
 
-    def facts(self, chunk):
-        """What was noted of a finished chunk, a dict; None where the chunk is not there or damaged."""
+    def holds(self, chunk):
+        """Whether a finished chunk is there, without damage anywhere: all of it is read."""
         try:
             with np.load(self._path(chunk), allow_pickle=False) as arrays:
-                held = {name: arrays[name] for name in arrays}  # all of it, so that damage anywhere is found
-                return json.loads(str(held["facts"]))
+                held = {name: arrays[name] for name in arrays}
+            json.loads(str(held["facts"]))
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
-            return None
+            return False
+        return True
+
+    def facts(self, chunk):
+        """What was noted of a finished chunk, a dict."""
+        with np.load(self._path(chunk), allow_pickle=False) as arrays:
+            return json.loads(str(arrays["facts"]))
 
     def save(self, chunk, values, sd, facts):
         """Keep a chunk.

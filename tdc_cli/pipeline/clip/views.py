@@ -3,7 +3,7 @@
 import numpy as np
 
 from ... import shots
-from .done import finished, holed
+from .done import finished
 
 
 def take(plan, done):
@@ -12,13 +12,13 @@ def take(plan, done):
     return shots.take(
         done.given.number,
         None if clip.times is None else clip.times[done.given.number],
-        holed(plan, done),
+        done.holed,
         done.colour,
         done.given.observed,
         plan.survey.limits,
         sd=done.sd,
         truth=done.given.truth,
-        alpha=media.values[..., -1] / (clip.full_range or 1) if clip.has_alpha else None,
+        alpha=media.alpha,
         premultiplied="premultiplied" in media.metadata,
     )
 
@@ -39,8 +39,3 @@ def page_of(plan, report, reel, strip):
     shares = plan.survey.counts / np.prod(plan.given.shape)
     film = page.Film(reel, strip.chosen, shares.tolist(), clip.shape[:2], full_range=clip.full_range, transparent=clip.has_alpha)
     return page.clip(report, film)
-
-
-def units_of(clip):
-    """What sizes of errors are counted in, in words."""
-    return f"of {clip.full_range}" if clip.full_range else "in data units"

@@ -31,7 +31,7 @@ def complete_chunks(plan, monitor=methods.silent):
     ------
     TdcError
     """
-    left = [chunk for chunk in plan.chunks if plan.store.facts(chunk) is None]
+    left = [chunk for chunk in plan.chunks if not plan.store.holds(chunk)]
     total = sum(chunk.end - chunk.first for chunk in plan.chunks)
     done = total - sum(chunk.end - chunk.first for chunk in left)
     if not left:
