@@ -748,7 +748,7 @@ def test_the_second_course_is_mixed_in_where_held_out_entries_ask_for_it(monkeyp
 
 
 def test_results_are_the_first_course_and_its_means_with_the_others(monkeypatch):
-    monkeypatch.setattr(patches, "_refine", lambda values, observed, start, stages, *more: (start + stages, np.full(3, stages**2)))
+    monkeypatch.setattr(patches, "refine_blocks", lambda values, observed, start, stages, *more: (start + stages, np.full(3, stages**2)))
     means, variances = zip(*patches._results(None, None, np.zeros(3), [1.0, 2.0, 5.0], 0.0, None, None, True))
     share = patches.FALLING_SHARE
     assert [m[0] for m in means] == pytest.approx([1, 1 + share, 1 + 4 * share])

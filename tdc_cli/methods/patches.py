@@ -381,9 +381,9 @@ def _best_weight(values, one, other, held):
 
 
 def _results(values, observed, start, courses, noise, rng, progress, variance):
-    """Iterate over what `_refine` gives: by the first course alone, and by each other one mixed with the first."""
+    """Iterate over what `refine_blocks` gives: by the first course alone, and by each other one mixed with the first."""
     starts, first = [start] * len(courses), None
-    del start  # as in `_refine`
+    del start  # as in `refine_blocks`
     for stages in courses:
         result = refine_blocks(values, observed, starts.pop(), stages, noise, rng, progress, variance)
         if first is None:
