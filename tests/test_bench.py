@@ -146,6 +146,19 @@ def test_a_killed_run_goes_on(tdc, folder):
     assert json.loads(path.read_text(encoding="utf-8"))["records"][: len(kept)] == kept, "what was there was run again"
 
 
+def test_a_folder_that_another_run_is_at_work_in_is_left_to_it(tdc, folder):
+    process = started("bench", "tiny", "-o", "out", "--seeds", "1", "--methods", "nearest", MISHAP="slow")
+    wait_until(Path("out/results.json").exists, process)
+    for words in ((), ("--resume",)):
+        done = tdc("bench", "tiny", "-o", "out", "--seeds", "1", "--methods", "nearest", *words)
+        line = "tdc: out: another run is at work in it; wait for its end, or give another folder\n"
+        assert (done.exit_code, done.stderr) == (2, line)
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+    wait_for_the_end_of(process.pid)
+    assert tdc("bench", "tiny", "-o", "out", "--seeds", "1", "--methods", "nearest", "--resume", "-q").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [
@@ -160,7 +173,8 @@ def test_a_folder_that_does_not_fit_is_refused_before_any_work(tdc, words, line)
     choice, grid = experiment.plan(experiment.get("tiny"), seeds=1)
     settings = {"suite": "tiny", "methods": list(choice.methods), "ratios": list(choice.ratios), "seeds": 1, "data": None, "threads": 1,
                 "timeout": 3600.0, "version": __version__}  # fmt: skip
-    results.begin(Path("out"), grid, settings)
+    with results.begin(Path("out"), grid, settings):
+        pass
     before = Path("out/results.json").read_bytes()
     done = tdc("bench", "tiny", "-o", "out", *words)
     assert (done.exit_code, done.stderr) == (2, line + "\n") and Path("out/results.json").read_bytes() == before

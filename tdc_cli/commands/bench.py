@@ -103,8 +103,11 @@ def bench(suite, output, data, methods, ratios, seeds, jobs, threads, timeout, r
         "timeout": timeout,
         "version": __version__,
     }
-    kept = results.begin(output, cells, settings, resume=resume)
-    with options.working(), shown(progress if progress is not None else not quiet) as monitor:
+    with (
+        results.begin(output, cells, settings, resume=resume) as kept,
+        options.working(),
+        shown(progress if progress is not None else not quiet) as monitor,
+    ):
         run(plan, cells, kept, data=data, jobs=jobs, count=threads, timeout=timeout, monitor=monitor)
         report.write(plan, kept)
     if as_json:

@@ -1,5 +1,6 @@
 """The folder of an experiment: its records, kept after every cell so that a run can go on where it stopped, and its tables and figures."""
 
+import contextlib
 import csv
 import hashlib
 import io
@@ -11,7 +12,7 @@ import numpy as np
 
 from .. import __version__
 from ..errors import ConfigError, InputError, OutputError
-from ..media.files import make_folder, sweep, write_bytes, write_text
+from ..media.files import make_folder, sole_use, sweep, write_bytes, write_text
 from .cells import cell_of
 
 VERSION = "tdc-bench/1"
@@ -98,8 +99,9 @@ class Results:
         return stream.getvalue()
 
 
+@contextlib.contextmanager
 def begin(folder, cells, settings, *, resume=False):
-    """Results of a folder, empty or with what an earlier run of the same settings has left.
+    """Within the block, results of a folder, empty or with what an earlier run of the same settings has left; no other run gets it.
 
     Parameters
     ----------
@@ -111,8 +113,8 @@ def begin(folder, cells, settings, *, resume=False):
     resume : bool
         Whether the folder may hold something.
 
-    Returns
-    -------
+    Yields
+    ------
     Results
 
     Raises
@@ -122,21 +124,22 @@ def begin(folder, cells, settings, *, resume=False):
     InputError
         Its results cannot be read.
     OutputError
-        The folder holds something and is not to be gone on with, or cannot be made.
+        The folder holds something and is not to be gone on with, or cannot be made, or another run is at work in it.
     """
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder}: is a file; give a folder for the results")
     make_folder(folder)
-    sweep(folder)
-    kept = ()
-    if any(folder.iterdir()):
-        if not resume:
-            raise OutputError(f"{folder}: is not empty; give --resume to go on with the run in it, or another folder")
-        kept = _earlier(folder, settings)
-    results = Results(folder, cells, settings, kept)
-    results.save()
-    return results
+    with sole_use(folder):
+        sweep(folder)
+        kept = ()
+        if any(folder.iterdir()):
+            if not resume:
+                raise OutputError(f"{folder}: is not empty; give --resume to go on with the run in it, or another folder")
+            kept = _earlier(folder, settings)
+        results = Results(folder, cells, settings, kept)
+        results.save()
+        yield results
 
 
 def _earlier(folder, settings):

@@ -214,6 +214,26 @@ def hold(path):
 
 
 @contextlib.contextmanager
+def sole_use(folder):
+    """Within the block no other process has sole use of a folder that is there.
+
+    Raises
+    ------
+    OutputError
+        One has it.
+    """
+    with _open_folder(folder) as handle:
+        if handle is not None and fcntl is not None:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise OutputError(f"{folder}: another run is at work in it; wait for its end, or give another folder") from None
+            except OSError:  # a file system without locks
+                pass
+        yield
+
+
+@contextlib.contextmanager
 def _in_words(path):
     """Turn the errors of the system into ours, with the name that the user gave."""
     try:
@@ -240,13 +260,20 @@ def _lock(file, *, wait):
 @contextlib.contextmanager
 def _locked_folder(folder, *, wait):
     """Within the block a folder is locked, if that is possible; yields whether it is."""
+    with _open_folder(folder) as handle:
+        yield handle is not None and _lock(handle, wait=wait)
+
+
+@contextlib.contextmanager
+def _open_folder(folder):
+    """Within the block a folder is open; yields its handle, or None where folders cannot be opened."""
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # Windows opens no folders
-        yield False
+    except PermissionError:  # Windows
+        yield None
         return
     try:
-        yield _lock(handle, wait=wait)
+        yield handle
     finally:
         os.close(handle)
 
