@@ -25,7 +25,7 @@ from . import Completion, check_noise_std, silent
 # By the number of entries: a small tensor starts at the paper's rank of 20 and can afford long chains. Pictures start above the paper's
 # 100, which gains 0.5 dB at 60 % missing, clips of twenty frames higher still, and both are sampled for as long as a user waits.
 SMALL, LARGE = 100_000, 1_000_000
-SMALL_DEFAULTS = {"rank": 20, "burn_in": 200, "samples": 100}
+SMALL_DEFAULTS = {"rank": 20, "burn_in": 200, "samples": 300}
 MIDDLE_DEFAULTS = {"rank": 130, "burn_in": 50, "samples": 40}
 LARGE_DEFAULTS = {"rank": 200, "burn_in": 30, "samples": 20}
 RESIDUALS = ("auto", "mixture", "none", "separable")
