@@ -400,12 +400,20 @@ def alive(group):
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="processes are counted in /proc")
-def test_ctrl_c_ends_the_workers(many):
+@pytest.mark.parametrize(
+    ("send", "number", "line", "code"),
+    [
+        (os.killpg, signal.SIGINT, "interrupted", 130),  # what a terminal does: every process of the group gets it
+        (os.kill, signal.SIGTERM, "terminated", 143),
+        (os.killpg, signal.SIGTERM, "terminated", 143),  # what systemd does
+    ],
+)
+def test_a_signal_ends_the_workers(many, send, number, line, code):
     running = start(*many, "--jobs", "2", "--threads", "1")
     wait_for(lambda: finished("out"))
-    os.killpg(running.pid, signal.SIGINT)  # what a terminal does: every process of the group gets it
+    send(running.pid, number)
     out, err = running.communicate(timeout=60)
-    assert (running.returncode, out, err) == (130, "", "tdc: interrupted\n")
+    assert (running.returncode, out, err) == (code, "", f"tdc: {line}\n")
     wait_for(lambda: not alive(running.pid), 10)
     assert contents("out") and all(pixels(f"out/{name}").shape == (96, 96, 3) for name in contents("out"))
 

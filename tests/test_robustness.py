@@ -100,14 +100,15 @@ def test_a_disk_that_is_full_leaves_no_half_file(folder):
 
 
 @pytest.mark.parametrize("wait", [0.0, 0.2, 1.0])
-def test_ctrl_c_ends_with_130_and_one_line(folder, wait):
+@pytest.mark.parametrize(("number", "line", "code"), [(signal.SIGINT, "interrupted", 130), (signal.SIGTERM, "terminated", 143)])
+def test_a_signal_ends_with_its_code_and_one_line(folder, wait, number, line, code):
     Image.fromarray(smooth(1000, 1000)).save("a.png")  # which takes longer than the longest wait
     words = [SCRIPT, *COMPLETE, "--missing-ratio", "0.5", "-v", "--no-progress"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr.readline() == "tdc: biharmonic: Config()\n"  # the work begins
         time.sleep(wait)
-        running.send_signal(signal.SIGINT)
-        assert (running.stderr.read(), running.wait(60)) == ("tdc: interrupted\n", 130)
+        running.send_signal(number)
+        assert (running.stderr.read(), running.wait(60)) == (f"tdc: {line}\n", code)
     assert sorted(os.listdir()) == ["a.png", "m.png"]
 
 

@@ -3,7 +3,9 @@
 import contextlib
 import importlib
 import logging
+import signal
 import sys
+import threading
 import warnings
 
 import click
@@ -31,15 +33,23 @@ Exit codes:
   2    wrong options or files, found before any work
   3    some or all files of a folder failed
   130  interrupted
-  141  the reader of the output has gone"""
+  141  the reader of the output has gone
+  143  told to end, by a signal"""
 
 
 class _ClosedPipe(Exception):
     """Standard output was closed by its reader; not an OSError, which click would catch."""
 
 
+class _Terminated(KeyboardInterrupt):
+    """Another program, as the system before it goes down, asked this one to end: the same is cleaned up as after Ctrl-C."""
+
+
 class _Interrupted(Exception):
-    """The user pressed Ctrl-C; click would print an empty line for a KeyboardInterrupt."""
+    """A KeyboardInterrupt, for which click would print an empty line."""
+
+    def __init__(self, error):
+        self.outcome = ("terminated", 143) if isinstance(error, _Terminated) else ("interrupted", 130)
 
 
 class Group(click.Group):
@@ -60,7 +70,7 @@ class Group(click.Group):
         except BrokenPipeError as error:  # of --help
             raise _ClosedPipe from error
         except KeyboardInterrupt as error:
-            raise _Interrupted from error
+            raise _Interrupted(error) from error
 
     def invoke(self, ctx):
         try:
@@ -70,7 +80,7 @@ class Group(click.Group):
         except BrokenPipeError as error:
             raise _ClosedPipe from error
         except KeyboardInterrupt as error:
-            raise _Interrupted from error
+            raise _Interrupted(error) from error
         return result
 
     def main(self, args=None, prog_name=None, standalone_mode=True, **extra):
@@ -78,7 +88,7 @@ class Group(click.Group):
         args = list(sys.argv[1:] if args is None else args)
         if not standalone_mode:
             return super().main(args, prog_name, standalone_mode=False, obj={"command": args}, **extra)
-        with streams.guarded(), _no_python_warnings():
+        with streams.guarded(), _no_python_warnings(), _termination_heard():
             code = self._run(args, prog_name, extra)
         sys.exit(code)
 
@@ -92,8 +102,10 @@ class Group(click.Group):
         except OSError as error:
             # What has a name is looked at before the work, or within `options.working`.
             return _complain(options.in_words(error), 2 if error.filename else 1)
-        except (click.Abort, KeyboardInterrupt, _Interrupted):
-            return _complain("interrupted", 130)
+        except _Interrupted as interrupted:
+            return _complain(*interrupted.outcome)
+        except (click.Abort, KeyboardInterrupt) as error:
+            return _complain(*_Interrupted(error).outcome)
         except _ClosedPipe:
             streams.abandon(sys.stdout)
             return 141
@@ -113,6 +125,23 @@ def _no_python_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
         yield
+
+
+@contextlib.contextmanager
+def _termination_heard():
+    """Within the block SIGTERM raises `_Terminated`, where nobody has said what else it should do."""
+
+    def end(number, frame):
+        raise _Terminated
+
+    heard = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if heard:
+        signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        if heard:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _complain(error, code):
