@@ -5,7 +5,7 @@ Every function returns a finite float, or None where the measure has no value; `
 
 import numpy as np
 
-from .tensor import LARGEST, SMALLEST
+from .tensor import LARGEST, SMALLEST, norm
 
 SSIM_WINDOW = 7
 NORMAL_90 = 1.6448536269514722  # half-width of the central 90 % interval of a standard normal
@@ -18,10 +18,8 @@ def rre(truth, estimate):
     ----------
     truth, estimate : ndarray of equal shape
     """
-    norm = np.linalg.norm(np.asarray(truth, dtype=float))
-    if norm == 0:
-        return None
-    return float(np.linalg.norm(np.asarray(estimate, dtype=float) - truth) / norm)
+    length = norm(np.asarray(truth, dtype=float))
+    return norm(np.asarray(estimate, dtype=float) - truth) / length if length else None
 
 
 def psnr(truth, estimate, data_range):

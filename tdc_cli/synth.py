@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from .errors import ConfigError, InputError
-from .tensor import cp_to_tensor
+from .tensor import cp_to_tensor, norm
 
 # Numbers that keep a slip of the keyboard from asking for more than any machine has.
 MOST_ENTRIES, MOST_RANK = 200_000_000, 10_000
@@ -128,7 +128,7 @@ class SyntheticProblem:
     def oracle_floor(self):
         """RRE against L of an oracle that knows X, and E at observed entries, and puts the population mean of E elsewhere."""
         left = self.residual[~self.observed] - self.residual_mean
-        return float(np.linalg.norm(left) / np.linalg.norm(self.latent))
+        return norm(left) / norm(self.latent)
 
 
 def draw(shape=(30, 30, 30), rank=5, kind="zero", *, missing_ratio=0.7, noise_std=np.sqrt(0.001), seed=0):

@@ -52,6 +52,11 @@ def khatri_rao(factors):
     return reduce(lambda a, b: (a[:, None, :] * b[None, :, :]).reshape(-1, a.shape[1]), factors)
 
 
+def norm(values):
+    """Frobenius norm of an array, the same to the last bit whatever the number of threads, unlike `numpy.linalg.norm`."""
+    return float(np.sqrt(np.sum(np.square(values))))
+
+
 def cp_to_tensor(weights, factors):
     """Tensor ``sum_r weights[r] * u_r^(1) o ... o u_r^(K)`` (eq7).
 

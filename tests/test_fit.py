@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tdc_cli import methods, synth
+from tdc_cli import methods, metrics, synth
 from tdc_cli.errors import ConfigError
 from tdc_cli.methods import datc
 from tdc_cli.model import diagnostics, fit, mixture, rank
@@ -254,6 +254,14 @@ def test_both_samplers_by_name():
         assert error(done, truth) < 0.1
 
 
+@pytest.mark.parametrize("sampler", ["collapsed", "literal"])
+def test_both_samplers_keep_what_a_revision_has_found(sampler):
+    problem = synth.draw((15, 14, 13), 2, "mixture-shifted", missing_ratio=0.5, noise_std=0.03, seed=0)
+    done = complete(problem.incomplete, problem.observed, 1, sampler=sampler, residual="mixture", burn_in=60, samples=20, chains=1,
+                    noise_std=0.03)  # fmt: skip
+    assert metrics.rre(problem.latent, done.mean) < 1.01 * problem.oracle_floor
+
+
 def test_several_chains_and_their_diagnostics():
     values, observed, _ = low_rank((14, 12, 10), 2)
     done = complete(values, observed, residual="none", chains=2)
@@ -285,7 +293,7 @@ def test_a_chain_in_a_poor_mode_goes_on_from_the_best_one(burnt_in):
 
 def test_defaults_follow_the_size():
     small = datc.with_defaults(Observed.of(np.zeros((30, 30, 30)), np.ones((30, 30, 30), dtype=bool)), datc.Config())
-    assert (small.rank, small.burn_in, small.samples) == (20, 200, 100)
+    assert (small.rank, small.burn_in, small.samples) == (20, 200, 300)
     large = datc.with_defaults(Observed.of(np.zeros((200, 200, 3)), np.ones((200, 200, 3), dtype=bool)), datc.Config())
     assert large.rank == 130 and large.burn_in < small.burn_in
     assert datc.with_defaults(Observed.of(np.zeros((3, 3)), np.ones((3, 3), dtype=bool)), datc.Config(rank=7)).rank == 7

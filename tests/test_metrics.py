@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tdc_cli import metrics
+from tdc_cli import metrics, threads
 from tdc_cli.pipeline import stream
 
 TRUTH = stream(0, 9).integers(1, 255, (16, 12, 3)).astype(np.uint8)
@@ -15,6 +15,15 @@ def test_relative_error_by_hand():
 def test_unsigned_integers_do_not_wrap():
     assert metrics.psnr(np.uint8([0]), np.uint8([255]), 255) == pytest.approx(0)
     assert metrics.rre(np.uint8([10]), np.uint8([20])) == pytest.approx(1)
+
+
+def test_relative_error_is_the_same_whatever_the_number_of_threads():
+    truth, estimate = stream(0, 9).standard_normal((2, 300_000))
+    found = set()
+    for count in (1, 2):
+        with threads.limited(count):
+            found.add(metrics.rre(truth, estimate))
+    assert len(found) == 1
 
 
 def test_psnr_pools_the_squared_error():

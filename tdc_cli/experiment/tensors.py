@@ -3,6 +3,7 @@
 import numpy as np
 
 from .. import metrics, synth
+from ..tensor import norm
 from .cells import Cell
 from .completing import complete
 from .tables import Column
@@ -62,7 +63,7 @@ def completed(cell, problem, **more):
     rre = metrics.rre(latent, done.completion.mean)
     return done, {
         "rre": rre,
-        "rre_missing": float(np.linalg.norm(error[missing]) / np.linalg.norm(latent)),
+        "rre_missing": norm(error[missing]) / norm(latent),
         "floor": floor,
         "rre_over_floor": rre / floor if floor else None,
         "rank": done.completion.rank["value"] if done.completion.rank else None,

@@ -8,7 +8,7 @@ import numpy as np
 from .mixture import reduce_components
 from .posterior import Moments
 from .rank import REFIT_SWEEPS, SAFETY, add_missed, energies, expected_law, noise_threshold, remove_unsupported, supported
-from .sampler import SWEEPS, observation_law
+from .sampler import SWEEPS, expect_residuals, observation_law
 from .state import State
 
 # Shares of the burn-in after which components are removed and missed ones looked for.
@@ -93,7 +93,9 @@ def revise(problem, state, limit, rng):
     elif state.rank:
         precisions, _ = observation_law(problem, state)
         state = state.keep_components(energies(problem, state, precisions) > NOTHING * noise_threshold(problem.data.shape))
-    return state if problem.constant_residual else reduce_components(problem, state, rng)
+    if problem.constant_residual:
+        return state
+    return expect_residuals(problem, reduce_components(problem, state, rng))
 
 
 def burn_in(problem, state, length, sweep, rng, *, step=lambda state: None):

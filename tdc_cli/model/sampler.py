@@ -183,6 +183,13 @@ def draw_noise_precision(problem, state, rng):
     return replace(state, noise_precision=min(rng.gamma(shape, 1.0 / rate), problem.noise_ceiling))
 
 
+def expect_residuals(problem, state):
+    """``e`` at its conditional mean (eq33), after the low-rank part was changed: given the old one the literal sampler would undo that."""
+    mean, _ = given.residual_posterior(problem.data.values - cp_values(problem, state), state.noise_precision,
+                                       state.component_means[state.labels], state.component_precisions[state.labels])
+    return replace(state, residuals=mean)
+
+
 def draw_mixture(problem, state, rng):
     """``mu_d``, ``tau_d`` and ``pi`` (eq36, eq39, eq45) given ``e`` and ``z``."""
     means, precisions = given.draw_components(state.residuals, state.labels, state.component_means, state.component_precisions,

@@ -6,7 +6,8 @@ sweep's state says what it expects of every entry; its RRE is against the latent
 mean of the draws that count is kept as well, which is what the method returns.
 
 The literal sampler draws one factor entry after the other, given the residuals, and stands almost still: hundreds of sweeps do not
-bring it to where the collapsed one is after some dozens.
+bring it to where the collapsed one is after some dozens. That it arrives at all is what the revisions of the rank do for it, at half of
+the burn-in and later (`tdc_cli/model/fit.py`), which refit the low-rank part by least squares.
 """
 
 import numpy as np
