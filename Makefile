@@ -8,6 +8,7 @@ WORKERS ?= 2
 
 # The stamp is as new as the last successful install, so that a changed pyproject.toml installs again.
 $(VENV)/installed: pyproject.toml
+	@echo "Installing tdc and what it needs into $(VENV), which takes a minute or two"
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --editable '.[dev]'
 	touch $@

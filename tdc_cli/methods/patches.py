@@ -56,17 +56,22 @@ class Config:
     Attributes
     ----------
     size : int or None
-        Side of a patch; None: 6, or 8 for deep strokes, smaller with many channels.
+        Side of a patch; None: 6, or 8 for deep strokes, smaller with many channels. In clips 6, under noise the last pass 4.
     members : int or None
-        Patches in a group; None: 48, or 64 for deep strokes, and 36 where more than three quarters are missing.
+        Patches in a group; None: 48, or 64 for deep strokes, and 36 where more than three quarters are missing. In clips 64, or 150
+        where the holes are strokes.
     window : int or None
-        Largest shift at which similar patches are looked for; None: 18, or 30 where the picture repeats itself.
+        Largest shift at which similar patches are looked for; None: 18, or 30 where the picture repeats itself. In clips 10, about
+        where the patch has moved to.
     stride : int or None
-        Distance of reference patches; None: half the size.
+        Distance of reference patches; None: half the size. In clips 3, or 4 where the holes are strokes, and 2 in the last pass under
+        noise.
     passes : int or None
-        How often all groups are completed; None: 18, or 14 where more than three quarters are missing, or 12 where the holes are strokes.
+        How often all groups are completed; None: 18, or 14 where more than three quarters are missing, or 12 where the holes are
+        strokes. In clips 5, or 2 under noise.
     start : {"auto", "field", "global"}
-        First estimate; `auto` blends both by what they predict, and blends the global model into the result as well.
+        First estimate; `auto` blends both by what they predict, and blends the global model into the result as well. Clips begin with
+        the frames before and after, and the field.
     calibrate : bool
         False leaves out the held-out round: about half the time, and no standard deviations.
     noise_std : float or "auto"
