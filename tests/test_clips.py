@@ -458,6 +458,44 @@ def test_a_video_file_keeps_rate_times_and_known_pixels(tdc, clip):
     assert read_clip("s.mp4").count == FRAMES
 
 
+def test_a_rate_is_given_to_frames_that_have_none(tdc, clip):
+    from tdc_cli.media.video import read_clip
+
+    def completed(source, output, *more):
+        return tdc("complete-video", source, "-o", output, *QUICK, "--missing-ratio", 0.2, *more)
+
+    Path("frames").mkdir()
+    for t, values in enumerate(clip):
+        Image.fromarray(values).save(f"frames/f{t}.png")
+    for name in ("b.mkv", "b.mp4", "b.webp"):
+        report = report_of(completed("frames", name, "--frame-rate", "30000/1001", "--json"))
+        held = read_clip(name)
+        assert held.count == FRAMES and report["input"]["rate"] == "30000/1001"
+        off = max(abs(time - Fraction(1001 * k, 30000)) for k, time in enumerate(held.times))
+        assert off <= (0 if name == "b.mp4" else Fraction(1, 1000)), "MKV and WebP count milliseconds"
+        assert not any("rate" in warning for warning in report["warnings"])
+    for name in ("c.mp4", "c.gif"):
+        warning = f"nothing is known of the input's frame rate; {name} shows 25 frames a second; give it by --frame-rate"
+        assert warning in report_of(completed("frames", name, "--json"))["warnings"]
+        assert read_clip(name).times == tuple(Fraction(k, 25) for k in range(FRAMES))
+    refused(completed("b.mp4", "d.mp4", "--frame-rate", "24"),
+            "--frame-rate is for inputs that hold no times; b.mp4 has 30000/1001 frames a second: leave it out")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("fast", "'fast' is no rate; give frames a second, such as 25 or 30000/1001"),
+        ("25/0", "'25/0' is no rate; give frames a second, such as 25 or 30000/1001"),
+        ("-25", "-25 is not in the range 1/1000 to 1000 frames a second"),
+        ("1e9", "1e9 is not in the range 1/1000 to 1000 frames a second"),
+    ],
+)
+def test_a_rate_that_is_none_is_refused(run, text, line):
+    refused(run("--missing-ratio", 0.2, "--frame-rate", text, output="c.mp4"),
+            f"Invalid value for '--frame-rate': {line}; see 'tdc complete-video --help'")  # fmt: skip
+
+
 def test_folders_of_frames_keep_names_and_transparency(tdc, clip):
     Path("frames").mkdir()
     for t, values in enumerate(clip):

@@ -1,6 +1,7 @@
 """`tdc complete-video`."""
 
 import contextlib
+from fractions import Fraction
 
 import click
 
@@ -8,6 +9,7 @@ from . import one, options
 from .progress import shown
 
 DEFAULT_METHOD = "patches"
+LEAST_RATE, MOST_RATE = Fraction(1, 1000), 1000
 
 
 class Chunk(click.ParamType):
@@ -27,6 +29,23 @@ class Chunk(click.ParamType):
         if number < 1:
             self.fail(f"{number} is less than 1", param, ctx)
         return number
+
+
+class Rate(click.ParamType):
+    """Frames a second, an exact number above 0: ``25``, ``30000/1001`` or ``23.976``."""
+
+    name = "rate"
+
+    def convert(self, value, param, ctx):
+        if isinstance(value, Fraction):
+            return value
+        try:
+            rate = Fraction(str(value))
+        except (ValueError, ZeroDivisionError):
+            self.fail(f"{value!r} is no rate; give frames a second, such as 25 or 30000/1001", param, ctx)
+        if not LEAST_RATE <= rate <= MOST_RATE:
+            self.fail(f"{value} is not in the range {LEAST_RATE} to {MOST_RATE} frames a second", param, ctx)
+        return rate
 
 
 def _file(name, help_text):
@@ -58,6 +77,7 @@ def _file(name, help_text):
 @options.add_noise
 @_file("--reference", "The true clip, for metrics where a mask is real.")
 @click.option("--frames", metavar="START:STOP", help="Work on these frames only, counted from 0; the others pass as they are.")
+@click.option("--frame-rate", type=Rate(), metavar="RATE", help="Frames a second, 25 or 30000/1001, of an input that holds no times.")
 @click.option("--method", default=DEFAULT_METHOD, show_default=True, help="How to complete; see 'tdc methods'.",
               shell_complete=options.method_names)  # fmt: skip
 @options.how_to_complete

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...errors import ConfigError, InputError, OutputError
 from ..files import absence, write_file, write_folder
-from .clip import Clip
+from .clip import DEFAULT_RATE, Clip
 from .formats import CLIP_FORMATS, CODECS, FOLDER, QUALITY, extensions, named
 
 __all__ = ["CLIP_FORMATS", "CODECS", "QUALITY", "Clip", "check_clip", "extensions", "named", "read_clip", "write_clip"]
@@ -81,10 +81,15 @@ def check_clip(path, clip, *, codec=None, quality=None):
         raise ConfigError(f"{path}: {chosen.title if chosen else form.name} has no quality to choose; leave --quality out")
     if not form.holds(clip, chosen):
         raise OutputError(f"{path}: {chosen.title if chosen else form.name} cannot hold {clip.kind}; write to {_able(clip)}")
+    animation = form.name in ("GIF", "APNG", "WebP")
+    notes = []
+    if clip.times is None and (chosen or animation):
+        notes.append(f"nothing is known of the input's frame rate; {path} shows {DEFAULT_RATE} frames a second; give it by --frame-rate")
     if chosen:
-        return encode.check(path, clip, form, chosen)
-    notes = folder.check(path, clip) if form.name == FOLDER else []
-    if form.name in ("GIF", "APNG", "WebP"):
+        return notes + encode.check(path, clip, form, chosen)
+    if form.name == FOLDER:
+        notes += folder.check(path, clip)
+    if animation:
         if form.name == "GIF":
             notes.append("GIF holds 256 colours a frame: where there are more, known pixels change a little; write to .webp to keep them")
         if not animate.durations(clip, form.name)[1]:

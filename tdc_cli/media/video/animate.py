@@ -13,8 +13,8 @@ import numpy as np
 
 from .. import FORMATS, encode
 from ..metadata import png_chunks
+from .clip import DEFAULT_RATE
 
-DEFAULT_DURATION = Fraction(1, 25)  # seconds, where nothing is known of time
 _UNITS = {"GIF": Fraction(1, 100), "WebP": Fraction(1, 1000)}  # of durations, in seconds
 _LONGEST = {"GIF": 65_535, "WebP": (1 << 24) - 1}  # in units
 _COLOURS = 256  # in a palette of GIF
@@ -25,8 +25,8 @@ _NO_BLENDING = 2  # flag of a frame of WebP
 def durations(clip, name):
     """How long each frame is shown, in seconds, as the format of that name can hold it; a list of Fraction, and whether that is exact."""
     if clip.times is None:
-        return [DEFAULT_DURATION] * clip.count, True
-    end = clip.end if clip.end is not None else clip.times[-1] + DEFAULT_DURATION
+        return [1 / DEFAULT_RATE] * clip.count, True
+    end = clip.end if clip.end is not None else clip.times[-1] + 1 / DEFAULT_RATE
     exact = list(clip.details.get("durations", ())) or [after - before for before, after in zip(clip.times, (*clip.times[1:], end))]
     if name == "APNG":
         held = [_two_numbers(duration) for duration in exact]

@@ -1,13 +1,15 @@
 """A clip that can be read: what is known of its frames before any of them is held."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
 
 from .. import Media, Pixels
+
+DEFAULT_RATE = Fraction(25)  # frames a second, where nothing is known of time
 
 
 class Source(Protocol):
@@ -75,6 +77,10 @@ class Clip(Pixels):
         if self.mode == "LA":
             return tuple(self.shape[:2])
         return (*self.shape[:2], 3) if self.mode == "RGBA" else tuple(self.shape)
+
+    def at_rate(self, rate):
+        """The same frames, each shown equally long from 0 s on: `rate` of them a second, a Fraction."""
+        return replace(self, rate=rate, times=tuple(k / rate for k in range(self.count)), end=self.count / rate)
 
     def frames(self, start=0, stop=None):
         """Iterate over frames, each a `Media`, decoded as it goes: never more than a few are held.

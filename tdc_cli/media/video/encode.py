@@ -12,10 +12,10 @@ import numpy as np
 
 from ...errors import OutputError
 from . import colour
+from .clip import DEFAULT_RATE
 from .container import opened
 from .formats import CLIP_FORMATS, CODECS, FOLDER
 
-DEFAULT_RATE = Fraction(25)  # where nothing is known of time
 _KINDS = {"audio": "sound", "subtitle": "subtitles", "video": "a second video", "attachment": "an attachment", "data": "data"}
 _FINEST = 1_000_000_000  # ticks a second
 _SMALL = 128  # pixels a side below which the assembly code of x265 (4.2) has written behind the end of its memory
@@ -42,8 +42,6 @@ def check(path, clip, form, codec):
         notes.append(
             f"{clip.shape[1]}x{clip.shape[0]} is an odd size: the colours are stored in full resolution, which some players cannot show"
         )
-    if clip.times is None:
-        notes.append(f"nothing is known of the input's frame rate; {path} shows {DEFAULT_RATE} frames a second")
     _check_times(path, clip, form, notes)
     for kind, codec_name, held in _companions(clip, form):
         if kind == "audio" and not held:

@@ -201,7 +201,7 @@ def survey(given, monitor):
             low, high = np.minimum(low, frame.truth.min()), np.maximum(high, frame.truth.max())  # these keep NaN
         if given.clip.full_range is None:
             shown = [np.array(limits(None, frame.media.colour, *shown))]
-        monitor(frame.number + 1, count, "look")
+        monitor(frame.number + 1, count, "reading")
     if ranged and np.isfinite([low, high]).all():
         check_size(np.array([low, high]), given.truth.path, "scale it down")
     return Survey(counts, pixels, grey, nan, float(low), float(high), limits(given.clip.full_range, *shown))

@@ -3,6 +3,7 @@
 import os
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 from ...errors import ConfigError
@@ -23,6 +24,8 @@ class ClipJob(PixelJob):
         Frames that the mask is for, such as ``0::2``; None: all.
     frames : str or None
         ``START:STOP``: the frames that are worked on; the others pass as they are. None: all.
+    frame_rate : Fraction or None
+        Frames a second of an input that holds no times.
     chunk : int or None
         Frames that are completed at a time; None: by the method and its memory.
     resume : bool
@@ -35,6 +38,7 @@ class ClipJob(PixelJob):
 
     mask_frames: str | None = None
     frames: str | None = None
+    frame_rate: Fraction | None = None
     chunk: int | None = None
     resume: bool = False
     codec: str | None = None

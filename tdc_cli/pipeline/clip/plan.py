@@ -114,7 +114,7 @@ def prepare(job, monitor=methods.silent):
         raise ConfigError("- stands for standard input or output; a clip is read from and written to a file or a folder: name one")
     outputs.check_paths(job, replace=job.overwrite, folders=("clip", "incomplete", "side_by_side"))
     outputs.check_extensions(job, UNCERTAINTY_FORMATS)
-    clip = read_clip(job.input)
+    clip = _at_rate(read_clip(job.input), job.frame_rate)
     begin, end = frame_range(job.frames, clip.count)
     numbers = frame_numbers(job.mask_frames, clip.count, "--mask-frames") if job.mask_frames is not None else tuple(range(clip.count))
     order = len(clip.colour_shape) + 1
@@ -148,6 +148,16 @@ def prepare(job, monitor=methods.silent):
         job, given, method, config, seen, chunks, seconds, space, described,
         (*clip.notes, *notes), tuple(lost + warnings), time.perf_counter() - start, store,
     )  # fmt: skip
+
+
+def _at_rate(clip, rate):
+    """The clip, at the rate that the user gives, if any; ConfigError where the clip has times of its own."""
+    if rate is None:
+        return clip
+    if clip.times is not None:
+        own = f"{clip.rate} frames a second" if clip.rate else "times for its frames"
+        raise ConfigError(f"--frame-rate is for inputs that hold no times; {clip.path} has {own}: leave it out")
+    return clip.at_rate(rate)
 
 
 def _check_outputs(job, clip):
