@@ -27,7 +27,7 @@ DEFAULTS = Choice(
     ratios=paper.RATIOS,
     seeds=5,
 )
-KINDS = {"zero": "E = 0", "sparse": "sparse E", "mixture-shifted": "mixture E with shifted means"}
+KINDS = {"zero": "E = 0", "sparse": "sparse E", "mixture-shifted": "shifted mixture E"}
 OURS = "datc"
 VARIANTS = {"datc-nx": [{"components": count} for count in (6, 10, 20, 50)], "datc-ne": [{}]}
 VARIED = "mixture-shifted"  # the kind that the variants are run on
@@ -156,7 +156,7 @@ def figures(records):
     records = [each for each in records if each["method"] not in VARIANTS]
     groups = by_method(records)
     ranks, kinds = tensors.RANKS, list(KINDS)
-    with drawing.canvas(len(ranks), len(kinds), height=4.4, sharex=True, sharey=True) as (figure, axes):
+    with drawing.canvas(len(ranks), len(kinds), height=4.4, sharex=True, sharey="col") as (figure, axes):
         for i, rank in enumerate(ranks):
             for j, kind in enumerate(kinds):
                 columns = tensors.columns(records, kind=kind, rank=rank)
