@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from . import listed
 from .errors import ConfigError, MaskError
 
 _IDLE_DRAWS = 200  # shapes in a row that hide nothing new, after which single pixels complete the count
@@ -528,10 +529,15 @@ def tensor_axes(pattern):
     """
     if pattern == "entries":
         return None
-    found = re.fullmatch(r"fibers:(\d(?:,\d)*)", pattern)
-    if not found:
-        raise ConfigError(f"no missing pattern '{pattern}' of tensors; there are: entries, and fibers:AXES such as fibers:0,1")
-    axes = tuple(int(digit) for digit in found[1].split(","))
+    kind, _, named = pattern.partition(":")
+    try:
+        if kind != "fibers":
+            raise ValueError
+        axes = tuple(map(int, listed.parts(named)))
+    except ValueError:
+        raise ConfigError(f"no missing pattern '{pattern}' of tensors; there are: entries, and fibers:AXES such as fibers:0,1") from None
+    if min(axes) < 0:
+        raise ConfigError(f"missing pattern '{pattern}' names an axis below 0; they are counted from 0")
     if len(set(axes)) < len(axes):
         raise ConfigError(f"missing pattern '{pattern}' names an axis twice")
     return axes

@@ -190,6 +190,10 @@ def test_a_folder_that_does_not_fit_is_refused_before_any_work(tdc, words, line)
         (("smoke", "-o", "out", "--methods", "field"), "tdc: suite smoke has methods of its own; leave out --methods"),
         (("tiny", "-o", "out", "--ratios", "0.5,1"), "tdc: Invalid value for '--ratios': 1.0 is not in the range 0<=x<1; "
          "see 'tdc bench --help'"),
+        (("tiny", "-o", "out", "--ratios", "0.7,,0.9"), "tdc: Invalid value for '--ratios': '0.7,,0.9' is not of the form 0.7,0.9; "
+         "see 'tdc bench --help'"),
+        (("tiny", "-o", "out", "--methods", ",field"), "tdc: Invalid value for '--methods': ',field' is not of the form a,b; "
+         "see 'tdc bench --help'"),
         (("tiny", "-o", "out", "--methods", "field,field"), "tdc: Invalid value for '--methods': 'field,field' names something twice; "
          "see 'tdc bench --help'"),
         (("tiny", "-o", "out", "--data", "nowhere"), "tdc: nowhere: no such folder"),

@@ -8,30 +8,6 @@ from .progress import shown
 _path = options.File()
 
 
-class _Names(click.ParamType):
-    """Names with commas between them."""
-
-    name = "a,b"
-
-    def convert(self, value, param, ctx):
-        names = value if isinstance(value, tuple) else tuple(filter(None, (part.strip() for part in value.split(","))))
-        if not names:
-            self.fail("names nothing", param, ctx)
-        if len(set(names)) < len(names):
-            self.fail(f"{value!r} names something twice", param, ctx)
-        return names
-
-
-class _Shares(_Names):
-    """Shares of at least 0 and below 1, with commas between them."""
-
-    name = "0.7,0.9"
-
-    def convert(self, value, param, ctx):
-        share = options.FiniteRange(0, 1, max_open=True)
-        return tuple(share.convert(part, param, ctx) for part in super().convert(value, param, ctx))
-
-
 def _suites(ctx, param, incomplete):
     """The suites that begin with what was typed, for a shell that completes."""
     from click.shell_completion import CompletionItem
@@ -46,8 +22,9 @@ def _suites(ctx, param, incomplete):
 @options.config(options.own_table)
 @click.option("-o", "--output", type=_path, metavar="FOLDER", help="Folder for the results, made if missing.")
 @click.option("--data", type=_path, metavar="FOLDER", help="Pictures, clips and faces of your own; see docs/bench.md.")
-@click.option("--methods", type=_Names(), help="Methods to run.  [default: the suite's]")
-@click.option("--ratios", type=_Shares(), help="Shares that are missing.  [default: the suite's]")
+@click.option("--methods", type=options.Listed(str, "a,b", once=True), help="Methods to run.  [default: the suite's]")
+@click.option("--ratios", type=options.Listed(options.FiniteRange(0, 1, max_open=True), "0.7,0.9", once=True),
+              help="Shares that are missing.  [default: the suite's]")  # fmt: skip
 @click.option("--seeds", type=click.IntRange(1), metavar="N", help="Runs of each combination: seeds 0 to N - 1.  [default: the suite's]")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Runs at the same time.")
 @click.option("--threads", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Threads of each run.")

@@ -8,20 +8,6 @@ from .progress import shown
 DEFAULT_METHOD = "datc"
 
 
-class Modes(click.ParamType):
-    """Modes of a tensor, numbers from 0 with commas between."""
-
-    name = "modes"
-
-    def convert(self, value, param, ctx):
-        if isinstance(value, tuple):
-            return value
-        try:
-            return tuple(int(part) for part in value.split(","))
-        except ValueError:
-            self.fail(f"{value!r} is not of the form 0,1: numbers of modes from 0, with commas between", param, ctx)
-
-
 def _file(name, help_text, metavar="PATH"):
     return click.option(name, type=options.File(), metavar=metavar, help=help_text)
 
@@ -43,7 +29,11 @@ def _file(name, help_text, metavar="PATH"):
 @click.option("--method", default=DEFAULT_METHOD, show_default=True, help="How to complete; see 'tdc methods'.",
               shell_complete=options.method_names)  # fmt: skip
 @click.option(
-    "--ordered-modes", type=Modes(), default=(), metavar="MODES", help="Modes with an order in space or time, such as 0,1, counted from 0."
+    "--ordered-modes",
+    type=options.Listed(int, "0,1: numbers of modes from 0, with commas between"),
+    default=(),
+    metavar="MODES",
+    help="Modes with an order in space or time, such as 0,1, counted from 0.",
 )
 @options.how_to_complete
 @_file("--report", "Write the report, a JSON file.")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from .. import listed
 from ..errors import ConfigError, TdcError
 
 # The names that `tdc_cli.missing.PATTERNS` and `CLIP_PATTERNS`, `tdc_cli.media.EXTENSIONS` and the methods know; written here too because
@@ -75,6 +76,38 @@ class FiniteRange(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{number} is not a finite number", param, ctx)
         return number
+
+
+class Listed(click.ParamType):
+    """Values with commas between, as a tuple.
+
+    Parameters
+    ----------
+    kind : type or click.ParamType
+        Of one value; the second tells by itself what is wrong with one.
+    form : str
+        What a list looks like, such as ``30,30,30``.
+    once : bool
+        Whether no value may come twice.
+    """
+
+    def __init__(self, kind, form, *, once=False):
+        self.name, self._kind, self._form, self._once = form, kind, form, once
+
+    def convert(self, value, param, ctx):
+        if isinstance(value, tuple):
+            return value
+        try:
+            parts = listed.parts(value)
+            if isinstance(self._kind, click.ParamType):
+                values = tuple(self._kind.convert(part, param, ctx) for part in parts)
+            else:
+                values = tuple(map(self._kind, parts))
+        except ValueError:
+            self.fail(f"{value!r} is not of the form {self._form}", param, ctx)
+        if self._once and len(set(values)) < len(values):
+            self.fail(f"{value!r} names something twice", param, ctx)
+        return values
 
 
 class Number(click.ParamType):

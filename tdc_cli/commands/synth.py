@@ -1,6 +1,5 @@
 """`tdc synth`."""
 
-
 import click
 
 from . import options
@@ -15,28 +14,6 @@ NOISE_STD = 0.001**0.5
 DRAWN = ("shape", "rank", "kind", "missing_ratio", "noise_std")
 
 
-class Listed(click.ParamType):
-    """Values with commas between, as a tuple.
-
-    Parameters
-    ----------
-    kind : type
-        Of one value.
-    example : str
-    """
-
-    def __init__(self, kind, example):
-        self.name, self._kind, self._example = example, kind, example
-
-    def convert(self, value, param, ctx):
-        if isinstance(value, tuple):
-            return value
-        try:
-            return tuple(self._kind(part.strip()) for part in value.split(",") if part.strip())
-        except ValueError:
-            self.fail(f"{value!r} is not of the form {self._example}", param, ctx)
-
-
 def _method_lists(ctx, param, incomplete):
     """What may follow the last comma."""
     done, comma, begun = incomplete.rpartition(",")
@@ -47,7 +24,7 @@ def _method_lists(ctx, param, incomplete):
 
 
 @click.command(short_help="Draw a synthetic problem with known truth, complete it, and judge the methods.")
-@click.option("--shape", type=Listed(int, "30,30,30"), default="30,30,30", show_default=True, help="Size of every mode.")
+@click.option("--shape", type=options.Listed(int, "30,30,30"), default="30,30,30", show_default=True, help="Size of every mode.")
 @click.option("--rank", type=click.IntRange(1), default=5, show_default=True, help="CP rank of the low-rank part X.")
 @click.option("--kind", type=click.Choice(KINDS), default="mixture-shifted", show_default=True, help="Law of the rest, E.")
 @click.option("--missing-ratio", type=options.FiniteRange(0, 1, max_open=True), default=0.7, show_default=True, metavar="SHARE",
@@ -57,7 +34,7 @@ def _method_lists(ctx, param, incomplete):
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the problem and of the methods' draws.")
 @click.option("--problem", type=options.File(), metavar="FILE.npz", help="Read the problem that -o has written; nothing is drawn.")
 @click.option("-o", "--output", type=options.File(), metavar="FILE.npz", help="Write the problem with its truth.")
-@click.option("--methods", type=Listed(str, "datc,fbcp"), default=DEFAULT_METHOD, show_default=True, metavar="a,b",
+@click.option("--methods", type=options.Listed(str, "datc,fbcp"), default=DEFAULT_METHOD, show_default=True, metavar="a,b",
               shell_complete=_method_lists, help="Methods to complete it by, with commas between.")  # fmt: skip
 @options.param
 @click.option("--report", type=options.File(), metavar="PATH", help="Write what --json prints.")
@@ -75,8 +52,6 @@ def synth(ctx, methods, param, problem, output, report, plot, threads, overwrite
     two Gaussians of mean zero; and one whose parts have other means. Printed are rank, relative errors (RRE) against L and X beside that
     of an oracle, and the mixture that was found beside the true one.
     """
-    if not methods:
-        raise click.UsageError("--methods names none; give one or more, as in --methods datc,fbcp", ctx)
     # What a configuration file says of every problem is no contradiction.
     unsaid = (click.core.ParameterSource.DEFAULT, click.core.ParameterSource.DEFAULT_MAP)
     given = [key for key in DRAWN if ctx.get_parameter_source(key) not in unsaid]

@@ -15,6 +15,7 @@ import types
 import typing
 from dataclasses import MISSING, dataclass, field, fields
 
+from .. import listed
 from ..errors import ConfigError
 
 if typing.TYPE_CHECKING:
@@ -213,7 +214,7 @@ def _convert(text, kind, key):
         if one is tuple or typing.get_origin(one) is tuple:
             inner = (typing.get_args(one) or (int,))[0]
             try:
-                return tuple(inner(t) for t in text.split(",") if t)
+                return tuple(map(inner, listed.parts(text))) if text else ()
             except ValueError:
                 continue
         if one in (int, float):
