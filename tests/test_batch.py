@@ -135,6 +135,7 @@ def test_one_file_into_a_new_folder(tdc):
     [
         (["in", "a.png"], ["-o", "b.png"], "b.png: is a file; for several pictures, name a folder"),
         (["in"], ["-o", "none/out"], "none/out: folder none does not exist; create it first"),
+        (["in"], ["-o", "b.png/out"], "b.png/out: b.png is a file, no folder; name another place"),
         (["in"], ["-o", "in"], "in: is the folder of the inputs itself; name another folder"),
         (["in"], ["-o", "out", "--report", "in"], "in: is the folder of the inputs itself; name another folder"),
         (["in/f1.png", "in/f2.png"], ["-o", "in"], "in/f1.png: is one of the inputs itself; name another folder"),

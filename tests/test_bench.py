@@ -187,6 +187,8 @@ def test_a_folder_that_does_not_fit_is_refused_before_any_work(tdc, words, line)
         (("tiny",), "tdc: no folder for the results was given; try -o FOLDER; see 'tdc bench --help'"),
         (("tinny", "-o", "out"), f"tdc: no suite 'tinny'; there are: {', '.join([*experiment.SUITES, 'tiny'])}"),
         (("tiny", "-o", "a.png"), "tdc: a.png: is a file; give a folder for the results"),
+        (("tiny", "-o", "a.png/out"), "tdc: a.png/out: a.png is a file, no folder; name another place"),
+        (("tiny", "-o", ""), "tdc: Invalid value for '-o' / '--output': the name is empty; see 'tdc bench --help'"),
         (("smoke", "-o", "out", "--methods", "field"), "tdc: suite smoke has methods of its own; leave out --methods"),
         (("tiny", "-o", "out", "--ratios", "0.5,1"), "tdc: Invalid value for '--ratios': 1.0 is not in the range 0<=x<1; "
          "see 'tdc bench --help'"),

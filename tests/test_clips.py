@@ -605,6 +605,25 @@ def test_what_is_left_without_a_finished_chunk_is_no_obstacle(run, counted):
         assert run(*HOLES, *more, output=name).exit_code == 0 and not work.exists()
 
 
+@pytest.mark.parametrize("more", [(), ("--resume",), ("--overwrite",)])
+def test_a_file_in_the_place_of_finished_chunks_is_refused(run, folder, more):
+    (folder / ".b.npy.tdc-work").write_text("mine")
+    refused(run(*HOLES, *more), f"b.npy: finished chunks would be kept in {folder / '.b.npy.tdc-work'}, which is a file; move it away, or "
+            "name another output", code=2)  # fmt: skip
+    assert (folder / ".b.npy.tdc-work").read_text() == "mine" and not (folder / "b.npy").exists()
+
+
+@pytest.mark.parametrize(("output", "line"), [
+    ("a.npy", "a.npy: is the input itself; name another file"),
+    (".", ".: exists already; give --overwrite to replace it"),
+    ("a.npy/b.npy", "a.npy/b.npy: a.npy is a file, no folder; name another place"),
+    ("none/b.npy", "none/b.npy: folder none does not exist; create it first"),
+    ("", "Invalid value for '-o' / '--output': the name is empty; see 'tdc complete-video --help'"),
+])  # fmt: skip
+def test_places_where_no_clip_can_be_written_are_found_before_any_work(run, output, line):
+    refused(run(*HOLES, output=output), line)
+
+
 def test_nothing_is_thrown_away_that_another_run_is_at_work_on(run):
     stopped()
     work = Path(".b.npy.tdc-work")

@@ -138,6 +138,21 @@ def read_only(folder):
         path.chmod(0o755)
 
 
+@pytest.mark.parametrize("words", [
+    ("complete-image", "a.png", "-o", "home/b.png", "--missing-ratio", "0.2"),
+    ("complete-tensor", "t.npy", "-o", "home/b.npy"),
+    ("complete-video", "t.npy", "-o", "home/b.npy", "--missing-ratio", "0.2"),
+    ("synth", "-o", "home/p.npz"),
+    ("synth", "--plot", "home"),
+    ("bench", "smoke", "-o", "home/out"),
+], ids=" ".join)  # fmt: skip
+def test_a_folder_that_cannot_be_written_to_is_found_before_any_work(read_only, words):
+    np.save("t.npy", np.ones((4, 5, 6)))
+    done = read_only("-m", "tdc_cli", *words)
+    name = "home/densities.png" if words[-1] == "home" else next(word for word in words if word.startswith("home/"))
+    assert (done.returncode, done.stderr) == (2, f"tdc: {name}: folder home is not writable; name another place\n")
+
+
 def test_a_read_only_package_and_home_are_no_hindrance(read_only):
     done = read_only("-m", "tdc_cli", *COMPLETE, "--missing-ratio", "0.2", "--panel", "p.png", "-q")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

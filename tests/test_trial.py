@@ -198,6 +198,12 @@ def test_watching_follows_all_chains_and_ends_near_the_result():
     (["--problem", "none.npz"], "none.npz: not a regular file; give - as the input and pipe the data in, or write it to a file first"),
     (["-o", "p.txt"], "p.txt: a problem is written to .npz"),
     (["-o", "none/p.npz"], "none/p.npz: folder none does not exist; create it first"),
+    (["-o", "a.png/p.npz"], "a.png/p.npz: a.png is a file, no folder; name another place"),
+    (["-o", "."], ".: is a folder; name a file in it"),
+    (["-o", "none/p.npz", "--plot", "figures"], "none/p.npz: folder none does not exist; create it first"),
+    (["--report", "a.png/r.json"], "a.png/r.json: a.png is a file, no folder; name another place"),
+    (["--plot", "a.png"], "a.png: is a file; give a folder for the figures"),
+    (["--plot", "a.png/figures"], "a.png/figures/densities.png: a.png is a file, no folder; name another place"),
     (["--plot", "none/figures"], "none/figures: folder none does not exist; create it first"),
     (["--report", "p.npz", "-o", "p.npz"], "p.npz: named twice, as problem and as report; give each result a file of its own"),
 ])  # fmt: skip

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .. import media, pipeline
 from ..errors import ConfigError, InputError, MaskError, OutputError, TdcError
+from ..media import files
 
 # Job's field -> what is appended to the name of the picture, which thereby stays the only one of its name: a.png.json.
 APPENDED = {"report": ".json", "html": ".html", "uncertainty": ".npy", "panel": ".png", "incomplete": ""}
@@ -152,6 +153,9 @@ def _check_folders(folders, inputs):
     for folder in folders.values():
         if folder.exists() and not folder.is_dir():
             raise OutputError(f"{folder}: is a file; for several pictures, name a folder")
+        in_the_way = None if folder.exists() else files.hindrance(folder)
+        if in_the_way:
+            raise OutputError(f"{folder}: {in_the_way}")
         if not folder.exists() and not folder.absolute().parent.is_dir():
             raise OutputError(f"{folder}: folder {folder.parent} does not exist; create it first")
         if os.path.realpath(folder) in read:

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import __version__
 from ..errors import ConfigError, InputError, OutputError
-from ..media.files import make_folder, sole_use, sweep, write_bytes, write_text
+from ..media.files import hindrance, make_folder, sole_use, sweep, write_bytes, write_text
 from .cells import cell_of
 
 VERSION = "tdc-bench/1"
@@ -129,6 +129,9 @@ def begin(folder, cells, settings, *, resume=False):
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder}: is a file; give a folder for the results")
+    in_the_way = hindrance(folder / NAME)
+    if in_the_way:
+        raise OutputError(f"{folder}: {in_the_way}")
     make_folder(folder)
     with sole_use(folder):
         sweep(folder)

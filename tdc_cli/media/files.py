@@ -31,6 +31,19 @@ def absence(path):
     return "a link that leads nowhere" if Path(path).is_symlink() else "no such file"
 
 
+def hindrance(path):
+    """Why no file or folder can be made at `path`, in words that end with what to try; None where nothing is known to be in the way.
+
+    Folders above it that are missing are no hindrance.
+    """
+    there = next((parent for parent in Path(path).parents if parent.exists()), Path(os.curdir))
+    if not there.is_dir():
+        return f"{there} is a file, no folder; name another place"
+    if not os.access(there, os.W_OK):
+        return f"folder {there} is not writable; name another place"
+    return None
+
+
 def read_bytes(path):
     """Content of a file, or of standard input, and its SHA-256 in hexadecimal; InputError if it cannot be read."""
     try:

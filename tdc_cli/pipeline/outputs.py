@@ -35,6 +35,9 @@ def check_paths(job, *, replace=False, make_folders=False, standard=(), folders=
         if str(path) == media.STANDARD:
             _check_standard(name, path, standard)
             continue
+        hindrance = files.hindrance(path)
+        if hindrance:
+            raise OutputError(f"{path}: {hindrance}")
         real = os.path.realpath(path)
         for role, source in job.sources.items():
             # The reference may well be the input itself, but no result may replace something that is read.
@@ -56,9 +59,6 @@ def check_paths(job, *, replace=False, make_folders=False, standard=(), folders=
             raise OutputError(f"{path}: folder {path.parent} does not exist; create it first")
         if (path.is_file() or (path.is_dir() and any(path.iterdir()))) and not replace:
             raise OutputError(f"{path}: exists already; give --overwrite to replace it")
-        there = next((parent for parent in path.absolute().parents if parent.exists()), path)
-        if not os.access(there, os.W_OK):
-            raise OutputError(f"{path}: folder {path.parent} is not writable")
 
 
 def check_extensions(job, uncertainty=UNCERTAINTY_FORMATS):

@@ -63,11 +63,14 @@ class Files:
         ------
         OutputError
         """
+        if self.plot is not None and self.plot.exists() and not self.plot.is_dir():
+            raise OutputError(f"{self.plot}: is a file; give a folder for the figures")
         outputs.check_paths(self, replace=self.overwrite, make_folders=self.plot is not None)
         if self.output is not None and self.output.suffix.lower() != ".npz":
             raise OutputError(f"{self.output}: a problem is written to .npz")
-        if self.plot is not None and not self.plot.absolute().parent.is_dir():
-            raise OutputError(f"{self.plot}: folder {self.plot.parent} does not exist; create it first")
+        for path in (self.output, self.report, self.plot):  # the folder of the figures is made, none above it and none of other files
+            if path is not None and not path.absolute().parent.is_dir():
+                raise OutputError(f"{path}: folder {path.parent} does not exist; create it first")
 
     def named(self, plans):
         """Name to path, as text, of what is written for the methods of `run.prepare`: convergence only of those that can be watched."""
@@ -88,8 +91,9 @@ def write(chosen, source, trials):
     ------
     OutputError
     """
+    if chosen.plot is not None:
+        make_folder(chosen.plot)
     for path in chosen.outputs.values():
-        make_folder(path.parent)
         sweep(path.parent)
     with together():
         if chosen.output is not None:

@@ -50,6 +50,10 @@ class Store:
         """
         if not self.folder.exists():
             return
+        if not self.folder.is_dir():
+            raise OutputError(
+                f"{output}: finished chunks would be kept in {self.folder}, which is a file; move it away, or name another output"
+            )
         if self._busy():
             raise _taken(output)
         if not self.used:
