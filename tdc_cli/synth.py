@@ -15,6 +15,7 @@ from .tensor import cp_to_tensor, norm
 
 # Numbers that keep a slip of the keyboard from asking for more than any machine has.
 MOST_ENTRIES, MOST_RANK = 200_000_000, 10_000
+SEEDS = 2**64  # a larger one would be no number in a file, but a Python object
 LARGEST_WEIGHT = 2.0  # CP weights are uniform in [-2, 2]
 # One stream of random numbers each: the same seed gives the same low-rank part, noise and holes whatever the residual, and the
 # entries missing at a smaller ratio are missing at a larger one too.
@@ -196,8 +197,8 @@ def _check(shape, rank, kind, missing_ratio, noise_std, seed):
         raise ConfigError(f"missing_ratio {missing_ratio:g} leaves nothing of shape {shape} to complete from")
     if not (noise_std >= 0 and np.isfinite(noise_std)):
         raise ConfigError(f"noise_std is {noise_std:g}; it must be a finite number, 0 or more")
-    if seed < 0:
-        raise ConfigError(f"seed is {seed}; it must be 0 or more")
+    if not 0 <= seed < SEEDS:
+        raise ConfigError(f"seed is {seed}; it must be at least 0 and below 2**64")
 
 
 def save(problem, file):
@@ -234,28 +235,68 @@ def load(file, name=None):
     """
     name = name or str(file)
     try:
-        with np.load(file, allow_pickle=False) as held:
-            shape = held["low_rank"].shape
-            factors = tuple(held[f"factor_{k}"] for k in range(len(shape)))
-            problem = SyntheticProblem(shape, int(held["rank"]), str(held["kind"]), float(held["missing_ratio"]),
-                                       float(held["noise_std"]), int(held["seed"]), held["weights"], factors, held["low_rank"],
-                                       held["residual"], held["noisy"], held["observed"])
-        _check_whole(problem)
+        held = _arrays(file)
+        shape = held["low_rank"].shape
+        numbers = {"rank": int, "missing_ratio": float, "noise_std": float, "seed": int}
+        single = {key: _number(held, key, kind) for key, kind in numbers.items()}
+        if held["kind"].shape or held["kind"].dtype.kind != "U":
+            raise ConfigError("kind is no text")
+        _check(shape, kind=str(held["kind"]), **single)
+        tensors = {key: _floats(held, key, shape) for key in ("low_rank", "residual", "noisy")}
+        if held["observed"].shape != shape or held["observed"].dtype != bool:
+            raise ConfigError(f"observed is no array of true and false of the shape {shape}")
+        rank = single["rank"]
+        problem = SyntheticProblem(
+            shape=shape, kind=str(held["kind"]), **single, **tensors, observed=held["observed"], weights=_floats(held, "weights", (rank,)),
+            factors=tuple(_floats(held, f"factor_{k}", (n, rank)) for k, n in enumerate(shape)),
+        )  # fmt: skip
+        if not problem.observed.any():
+            raise ConfigError("nothing is observed")
+        if not problem.latent.any():
+            raise ConfigError("its tensor is 0 everywhere")
     except FileNotFoundError:
         raise InputError(f"{name}: no such file") from None
-    except (KeyError, ValueError, EOFError, OSError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error, ConfigError) as error:
-        raise InputError(f"{name}: not a synthetic problem as saved by this program ({error})") from error
+    except KeyError as error:
+        raise _no_problem(name, f"it has no {error.args[0]}") from error
+    except ConfigError as error:
+        raise _no_problem(name, error) from error
     return problem
 
 
-def _check_whole(problem):
-    """Refuse a problem whose parts do not fit each other."""
-    _check(problem.shape, problem.rank, problem.kind, problem.missing_ratio, problem.noise_std, problem.seed)
-    for name in ("low_rank", "residual", "noisy", "observed"):
-        array = getattr(problem, name)
-        if array.shape != problem.shape or array.dtype.kind != ("b" if name == "observed" else "f") or not np.isfinite(array).all():
-            raise ConfigError(f"{name} is no array of the shape {problem.shape} with the right numbers")
-    if problem.weights.shape != (problem.rank,) or [u.shape for u in problem.factors] != [(n, problem.rank) for n in problem.shape]:
-        raise ConfigError("weights and factors do not fit the tensor")
-    if not problem.observed.any():
-        raise ConfigError("nothing is observed")
+def _no_problem(name, reason):
+    return InputError(f"{name}: not a synthetic problem as saved by this program ({reason}); make one with 'tdc synth -o FILE.npz'")
+
+
+def _arrays(file):
+    """Name to array of everything in an archive; ConfigError, in our words, for what is none."""
+    try:
+        # One way for paths and open files, and none into what NumPy takes a file for that is no archive.
+        with zipfile.ZipFile(file) as archive:
+            return {name.removesuffix(".npy"): _array(archive, name) for name in archive.namelist() if name.endswith(".npy")}
+    except (OSError, EOFError, ValueError, LookupError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise ConfigError("it is no archive of arrays, or damaged or cut short") from error
+    except MemoryError as error:
+        raise ConfigError("it tells of an array larger than the memory") from error
+
+
+def _array(archive, name):
+    with archive.open(name) as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def _number(held, key, kind):
+    """A single number; ConfigError for anything else."""
+    array = held[key]
+    if array.shape or array.dtype.kind not in ("iu" if kind is int else "iuf"):
+        raise ConfigError(f"{key} is no {'whole ' if kind is int else ''}number")
+    return kind(array)
+
+
+def _floats(held, key, shape):
+    """Finite numbers of a shape in double precision; ConfigError for anything else."""
+    array = held[key]
+    if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
+        raise ConfigError(f"{key} is no array of finite floats of the shape {shape}")
+    return array.astype(np.float64)

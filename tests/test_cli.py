@@ -699,4 +699,7 @@ def test_a_failure_of_the_system_is_not_taken_for_a_damaged_picture():
     from tdc_cli.media import metadata
 
     assert str(metadata.damaged("a.png", OSError(24, "Too many open files"))) == "a.png: cannot be read (Too many open files)"
-    assert "damaged or cut short (broken data stream)" in str(metadata.damaged("a.png", OSError("broken data stream")))
+    # What a library says is not for the user; what this program has found is.
+    assert str(metadata.damaged("a.png", OSError("broken data stream"))) == "a.png: damaged or cut short; get the file again"
+    found = metadata.damaged("a.tif", metadata.Damage("it has no pages"))
+    assert str(found) == "a.tif: damaged or cut short (it has no pages); get the file again"

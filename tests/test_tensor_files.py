@@ -86,7 +86,7 @@ def test_other_libraries_read_what_is_written(tmp_path):
     [
         ("complex64", 3, "complex values; complete real and imaginary parts each by itself"),
         ("bool", 3, "values are true or false, and a completed one lies between: convert them to float32, NaN where missing"),
-        ("U3", 3, "values of <U3; only integers, float16, float32 and float64 are taken: convert them"),
+        ("U3", 3, "values of text; only integers, float16, float32 and float64 are taken: convert them"),
         ("float64", 1, "array of order 1, shape (2,); tensors of order 2 to 6 are taken"),
         ("float64", 7, "array of order 7, shape (2, 2, 2, 2, 2, 2, 2); tensors of order 2 to 6 are taken"),
     ],
@@ -118,7 +118,7 @@ def test_a_variable_is_said_by_its_name(tmp_path):
     assert tensor.read(f"{path}:y").values.shape == (2, 3)
     assert refused(f"{path}:z") == f"{path}: holds no array 'z'; it holds x (3x4 float64), y (2x3 float64), when (2 int64)"
     np.savez(path, when=np.array([1, 2]))
-    assert refused(path) == f"{path}: holds no array of numbers of order 2 to 6; it holds when (2 int64)"
+    assert refused(path) == f"{path}: holds no array of numbers of order 2 to 6; it holds when (2 int64); give a file with one"
     np.savez(path, x=values_of((3, 4)), when=np.array([1, 2]))
     assert tensor.read(path).values.shape == (3, 4)
 

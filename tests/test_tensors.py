@@ -1,8 +1,11 @@
 """`tdc complete-tensor`, as a user calls it."""
 
+import io
 import json
+import zipfile
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 import scipy.io
@@ -266,6 +269,89 @@ def test_further_mistakes(tensor, tdc, run):
     assert "reference t.npy is 3x3 float64 but tensor a.npy is 4x4 float64" in refused(
         run("--missing-ratio", 0.2, "--reference", "t.npy")
     )
+
+
+ONES = np.ones((8, 7, 6))
+
+
+@pytest.mark.parametrize(("values", "words"), [
+    (np.full((8, 7, 6), "a"), ": values of text; give numbers: 0 stands for known, any other for missing"),
+    (ONES.astype("M8[s]"), ": values of dates; give numbers: 0 stands for known, any other for missing"),
+    (1j * ONES, ": values of complex128; give numbers: 0 stands for known, any other for missing"),
+    (np.zeros((8, 7, 6), dtype=[("a", "f4")]), ": values of records; give numbers: 0 stands for known, any other for missing"),
+    (np.where(np.arange(6) == 3, np.nan, ONES),
+     ": 56 values are NaN; 0 stands for known, any other number for missing: write 1 where an entry is "
+     "missing (NaN in the tensor itself needs no mask)"),
+    (np.full((8, 7, 6), None),
+     ": not a readable .npy file (it holds Python objects, which are not read: they may run programs); "
+     "save an array of numbers"),
+    (ONES[:7], " has shape 7x7x6 but a.npy has 8x7x6; a mask has the same size in every mode, or 1"),
+    (ONES[:, :, :0], " has shape 8x7x0 but a.npy has 8x7x6; a mask has the same size in every mode, or 1"),
+    (ONES,
+     " marks all of a.npy as missing: nothing is left to complete from; any number but 0 = missing: if meant the other way round, use "
+     "--invert-mask"),
+])  # fmt: skip
+def test_arrays_that_are_no_mask_are_told_in_one_line(tensor, run, values, words):
+    tensor()
+    np.save("mask.npy", values, allow_pickle=True)
+    assert refused(run("--mask", "mask.npy")) == f"tdc: mask mask.npy{words}"
+
+
+def _of_version_73(name, fill):
+    with h5py.File(name, "w") as file:
+        fill(file)
+
+
+@pytest.mark.parametrize(("write", "words"), [
+    (lambda: np.savez("m.npz", a=ONES, b=ONES), "m.npz: holds a (8x7x6 float64), b (8x7x6 float64); say which one is meant, as in m.npz:a"),
+    (lambda: np.savez("m.npz", a=np.full(3, "a")),
+     "m.npz: holds no array of numbers of order 1 to 6; it holds a (3 text); give a file with one"),
+    (lambda: np.savez("m.npz", a=np.full(3, None)),
+     "m.npz: holds no array of numbers of order 1 to 6; it holds a (Python objects); give a file with one"),
+    (lambda: scipy.io.savemat("m.mat", {"s": {"a": 1}, "t": "text"}),
+     "m.mat: holds no array of numbers of order 1 to 6; it holds s (1x1 struct), t (1 text); give a file with one"),
+    (lambda: scipy.io.savemat("m.mat", {}), "m.mat: holds no array of numbers of order 1 to 6; it holds nothing; give a file with one"),
+    (lambda: _of_version_73("m.mat", lambda f: f.update({"a": h5py.SoftLink("/none"), "b": h5py.ExternalLink("none", "/a")})),
+     "m.mat: holds no array of numbers of order 1 to 6; it holds a (link that leads nowhere), b (link that leads nowhere); "
+     "give a file with one"),
+    (lambda: _of_version_73("m.mat", lambda f: f.create_dataset("c", data=np.array([[f.ref]], dtype=h5py.ref_dtype))),
+     "m.mat: holds no array of numbers of order 1 to 6; it holds c (1x1 references); give a file with one"),
+    (lambda: Path("m.mat").write_bytes(h5py.File("x", "w", driver="core", backing_store=False).id.get_file_image()[:600]),
+     "m.mat: damaged or cut short; get the file again"),
+    (lambda: Path("m.mat").write_text("no numbers\n" * 20), "m.mat: damaged or cut short; get the file again"),
+    (lambda: Path("m.npy").write_text("no numbers"),
+     "m.npy: not a readable .npy file (its content is something else); save the array with numpy.save"),
+    (lambda: Path("m.npy").write_bytes(b""), "m.npy: not a readable .npy file (it is empty); get the file again"),
+    (lambda: Path("m.npy").write_bytes(Path("a.npy").read_bytes()[:300]),
+     "m.npy: not a readable .npy file (damaged or cut short); get the file again"),
+    (lambda: Path("m.npz").write_text("no numbers"),
+     "m.npz: not a readable .npz file (its content is something else); save the arrays with numpy.savez"),
+    (lambda: Path("m.npz").write_bytes(b"PK\3\4 cut short"), "m.npz: damaged or cut short; get the file again"),
+    (lambda: zipped("m.npz", "a.txt", b"text"),
+     "m.npz: holds no array of numbers of order 1 to 6; it holds a.txt (no array); give a file with one"),
+    (lambda: zipped("m.npz", "a.npy", Path("a.npy").read_bytes(), locked=True),
+     "m.npz: not a readable .npz file (packed in a way that NumPy does not write); save the arrays with numpy.savez"),
+    (lambda: Path("m.tif").write_bytes(b"II*\0\0\0\0\0"), "m.tif: damaged or cut short (it has no pages); get the file again"),
+])  # fmt: skip
+def test_files_that_hold_no_mask_and_no_tensor_are_told_in_one_line(tensor, tdc, write, words):
+    tensor()
+    write()
+    name = words.partition(":")[0]
+    assert refused(tdc("complete-tensor", "a.npy", "-o", "b.npy", "--mask", name)) == f"tdc: mask {words}"
+    as_tensor = words.replace("of order 1", "of order 2")
+    assert refused(tdc("complete-tensor", name, "-o", "b.npy", "--missing-ratio", 0.2)) == f"tdc: {as_tensor}"
+
+
+def zipped(path, name, content, locked=False):
+    """Write an archive with one file in it, marked as locked by a password or not."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(name, content)
+    data = bytearray(buffer.getvalue())
+    if locked:
+        data[6] |= 1
+        data[data.rindex(b"PK\1\2") + 8] |= 1
+    Path(path).write_bytes(data)
 
 
 def test_a_failure_leaves_nothing(tensor, run, monkeypatch):

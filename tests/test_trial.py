@@ -1,6 +1,8 @@
 """`tdc synth`: the problem, what is found of it, the report, the figures, and what is refused."""
 
+import io
 import json
+import zipfile
 
 import jsonschema
 import numpy as np
@@ -195,7 +197,9 @@ def test_watching_follows_all_chains_and_ends_near_the_result():
     (["--methods", ""], "Invalid value for '--methods': '' is not of the form datc,fbcp; see 'tdc synth --help'"),
     (["--methods", "datc,,fbcp"], "Invalid value for '--methods': 'datc,,fbcp' is not of the form datc,fbcp; see 'tdc synth --help'"),
     (["--methods", "datc,datc"], "a method is named twice: datc, datc"),
-    (["--problem", "none.npz"], "none.npz: not a regular file; give - as the input and pipe the data in, or write it to a file first"),
+    (["--problem", "none.npz"], "none.npz: no such file"),
+    (["--problem", "."], ".: is a folder; give one file"),
+    (["--seed", str(2**64)], "seed is 18446744073709551616; it must be at least 0 and below 2**64"),
     (["-o", "p.txt"], "p.txt: a problem is written to .npz"),
     (["-o", "none/p.npz"], "none/p.npz: folder none does not exist; create it first"),
     (["-o", "a.png/p.npz"], "a.png/p.npz: a.png is a file, no folder; name another place"),
@@ -229,6 +233,60 @@ def test_options_come_from_the_environment_and_from_a_file(tdc, folder):
     assert report["synthetic"]["kind"] == "zero" and report["synthetic"]["rank"] == 2
     again = reports(tdc("--config", "tdc.toml", "synth", "--json", "-q", "--problem", "p.npz"))
     assert again["synthetic"] == report["synthetic"]
+
+
+def _objects(value):
+    return np.array([value, None], dtype=object)
+
+
+@pytest.mark.parametrize(("change", "reason"), [
+    ({"low_rank": None}, "it has no low_rank"),
+    ({"factor_1": None}, "it has no factor_1"),
+    ({"rank": "x"}, "rank is no whole number"),
+    ({"rank": np.arange(3)}, "rank is no whole number"),
+    ({"seed": 1.5}, "seed is no whole number"),
+    ({"missing_ratio": 1j}, "missing_ratio is no number"),
+    ({"kind": 5}, "kind is no text"),
+    ({"low_rank": np.full((4, 4), "a")}, "low_rank is no array of finite floats of the shape (4, 4)"),
+    ({"noisy": np.zeros((4, 3))}, "noisy is no array of finite floats of the shape (4, 4)"),
+    ({"observed": np.ones((4, 4), dtype=int)}, "observed is no array of true and false of the shape (4, 4)"),
+    ({"weights": np.array(["a"])}, "weights is no array of finite floats of the shape (1,)"),
+    ({"factor_0": np.full((4, 1), np.nan)}, "factor_0 is no array of finite floats of the shape (4, 1)"),
+    ({"weights": _objects({})}, "it is no archive of arrays, or damaged or cut short"),
+    ({"low_rank": np.float64(3.0)}, "shape () must have at least two modes, each of size 1 or more"),
+    ({"low_rank": np.zeros((4, 4)), "residual": np.zeros((4, 4))}, "its tensor is 0 everywhere"),
+])  # fmt: skip
+def test_what_is_wrong_with_a_problem_is_told_in_one_line(tdc, change, reason):
+    synth.save(synth.draw((4, 4), 1, "sparse", missing_ratio=0.5), "p.npz")
+    with np.load("p.npz") as held:
+        np.savez("q.npz", **{key: value for key, value in {**held, **change}.items() if value is not None})
+    refused(tdc("synth", "--problem", "q.npz"),
+            f"q.npz: not a synthetic problem as saved by this program ({reason}); make one with 'tdc synth -o FILE.npz'")  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["text", "array", "objects", "empty", "cut short", "huge"])
+def test_files_that_are_no_archive_of_arrays_are_told_in_one_line(tdc, folder, kind):
+    synth.save(synth.draw((4, 4), 1, "sparse", missing_ratio=0.5), "p.npz")
+    reason, path = "it is no archive of arrays, or damaged or cut short", folder / "q.npz"
+    if kind in ("array", "objects"):
+        with open(path, "wb") as file:
+            np.save(file, np.zeros(3) if kind == "array" else _objects({}), allow_pickle=True)
+    elif kind == "huge":
+        header = io.BytesIO()
+        np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (2**30, 2**20)})
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("low_rank.npy", header.getvalue())
+        reason = "it tells of an array larger than the memory"
+    else:
+        path.write_bytes({"text": b"no numbers\n", "empty": b"", "cut short": (folder / "p.npz").read_bytes()[:-10]}[kind])
+    refused(tdc("synth", "--problem", "q.npz"),
+            f"q.npz: not a synthetic problem as saved by this program ({reason}); make one with 'tdc synth -o FILE.npz'")  # fmt: skip
+
+
+def test_the_largest_seed_survives_a_file(tdc):
+    seed = str(2**64 - 1)
+    assert tdc("synth", *SMALL, "--methods", "nearest", "--seed", seed, "-o", "p.npz", "-q").exit_code == 0
+    assert reports(tdc("synth", "--problem", "p.npz", "--methods", "nearest", "--json", "-q"))["seed"] == int(seed)
 
 
 @pytest.mark.parametrize("change", [

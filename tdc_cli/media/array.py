@@ -1,5 +1,6 @@
 """NumPy arrays: ``.npy`` files with integers of 8 or 16 bits, or with floats, where NaN is missing."""
 
+import contextlib
 import io
 import tokenize
 
@@ -7,18 +8,42 @@ import numpy as np
 
 from ..errors import InputError, OutputError
 from . import Media, write
-from .metadata import DAMAGE
+from .metadata import DAMAGE, damaged
+
+MAGIC = b"\x93NUMPY"
+OBJECTS = "Python objects, which are not read: they may run programs"
 
 
 def load(content, path):
     """The array of the bytes of a ``.npy`` file, whatever its shape and type."""
+    with told(path, content[: len(MAGIC)]):
+        return np.load(io.BytesIO(content), allow_pickle=False)
+
+
+@contextlib.contextmanager
+def told(path, start):
+    """Within the block, what NumPy finds wrong with a ``.npy`` file, whose first bytes are `start`, becomes an InputError in our words."""
+    if not start:
+        raise InputError(f"{path}: not a readable .npy file (it is empty); get the file again")
+    if start.startswith(b"PK"):
+        raise InputError(f"{path}: not a readable .npy file (it is an archive of arrays); save one array with numpy.save")
+    if not MAGIC.startswith(start):
+        raise InputError(f"{path}: not a readable .npy file (its content is something else); save the array with numpy.save")
     try:
-        values = np.load(io.BytesIO(content), allow_pickle=False)
-    except (*DAMAGE, MemoryError, RecursionError, tokenize.TokenError) as error:  # the header is an expression of Python
-        raise InputError(f"{path}: not a readable .npy file ({error})") from error
-    if not isinstance(values, np.ndarray):
-        raise InputError(f"{path}: an archive of arrays; save one array with numpy.save")
-    return values
+        yield
+    except MemoryError as error:
+        raise InputError(f"{path}: not a readable .npy file (it tells of an array larger than the memory); get the file again") from error
+    except (*DAMAGE, RecursionError, tokenize.TokenError) as error:  # the header is an expression of Python
+        if holds_objects(error):
+            raise InputError(f"{path}: not a readable .npy file (it holds {OBJECTS}); save an array of numbers") from error
+        if isinstance(error, OSError) and error.errno:
+            raise damaged(path, error) from error
+        raise InputError(f"{path}: not a readable .npy file (damaged or cut short); get the file again") from error
+
+
+def holds_objects(error):
+    """Whether NumPy has refused an array because there are objects in it, which has no type of error of its own."""
+    return isinstance(error, ValueError) and "allow_pickle" in str(error)
 
 
 def decode(content, path):

@@ -29,11 +29,16 @@ _XMP_KEY = "XML:com.adobe.xmp"
 _NO_TEXT = (_XMP_KEY, "Raw profile type exif", "Raw profile type icc", "Raw profile type xmp")
 
 
+class Damage(ValueError):
+    """Damage to a file that this program has found itself: its text, unlike those of libraries, is for the user."""
+
+
 def damaged(path, error):
     """InputError for what came up while the bytes of `path` were decoded."""
     if isinstance(error, OSError) and error.errno:  # of the system, such as too many open files; decoders raise theirs without a number
         return InputError(f"{path}: cannot be read ({error.strerror})")
-    return InputError(f"{path}: damaged or cut short ({error}); get the file again")
+    found = f" ({error})" if isinstance(error, Damage) else ""
+    return InputError(f"{path}: damaged or cut short{found}; get the file again")
 
 
 def directory(file, offset):

@@ -76,12 +76,12 @@ def decode_page(file, page, path):
     check_size(page.imagewidth, page.imagelength, path)
     mode, alpha = _mode(page, path)
     if len(page.dataoffsets) < np.prod(page.chunked):  # tifffile would fill what is not there with zeros
-        raise ValueError(f"{len(page.dataoffsets)} of {np.prod(page.chunked)} parts are there")
+        raise metadata.Damage(f"{len(page.dataoffsets)} of {np.prod(page.chunked)} parts are there")
     values = page.asarray()
     if page.axes == "SYX":  # one plane after another
         values = np.moveaxis(values, 0, -1)
     if values.shape[:2] != (page.imagelength, page.imagewidth):
-        raise ValueError("its data do not make a picture of the size it tells")
+        raise metadata.Damage("its data do not make a picture of the size it tells")
     values = values.astype(values.dtype.newbyteorder("="), copy=False)
     if page.photometric == _WHITE_IS_ZERO and values.dtype.kind == "u":
         values = np.iinfo(values.dtype).max - values

@@ -4,9 +4,11 @@ import hashlib
 import io
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from .. import synth
-from ..media.files import read_bytes
+from ..errors import InputError
+from ..media.files import STANDARD, absence, read_bytes
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,12 @@ def read(path):
         Not to be read, or no such problem.
     """
     begin = time.perf_counter()
+    if str(path) != STANDARD:
+        nothing = absence(path)
+        if nothing:
+            raise InputError(f"{path}: {nothing}")
+        if Path(path).is_dir():
+            raise InputError(f"{path}: is a folder; give one file")
     content, sha256 = read_bytes(path)
     problem = synth.load(io.BytesIO(content), name=str(path))
     return Source(problem, str(path), sha256, time.perf_counter() - begin)

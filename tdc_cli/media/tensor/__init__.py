@@ -98,8 +98,15 @@ def read_mask(path):
         values = _read(file, name, (1, _MOST_MODES), keep=False).values
     except InputError as error:
         raise MaskError(f"mask {error}") from error
-    if values.dtype.kind not in "biuf" or np.isnan(values).any():
-        raise MaskError(f"mask {path}: values of {values.dtype} or NaN; 0 stands for known, any other number for missing")
+    if values.dtype.kind not in "biuf":
+        kind = variable.kind_of(values.dtype)
+        raise MaskError(f"mask {path}: values of {kind}; give numbers: 0 stands for known, any other for missing")
+    nan = int(np.isnan(values).sum())
+    if nan:
+        raise MaskError(
+            f"mask {path}: {nan} values are NaN; 0 stands for known, any other number for missing: write 1 where an entry is missing "
+            "(NaN in the tensor itself needs no mask)"
+        )
     return values != 0
 
 

@@ -13,6 +13,8 @@ import zlib
 
 import numpy as np
 
+from ..metadata import Damage
+
 _HEADER = 128  # bytes, of which the last two tell the order of bytes
 _TAG = 8
 # Types of elements.
@@ -36,20 +38,20 @@ def check(content):
 
     Raises
     ------
-    ValueError
+    Damage
         An element that is cut short, does not fit into the one around it, or has a type that it cannot have.
     """
     order = {b"IM": "<", b"MI": ">"}.get(content[_HEADER - 2 : _HEADER])
     if order is None:
-        raise ValueError("the order of bytes is not told")
+        raise Damage("the order of bytes is not told")
     for kind, data in _split(memoryview(content)[_HEADER:], order, padded=False):
         if kind == _COMPRESSED:
             inner = zlib.decompress(data)
             (kind, data), *more = list(_split(memoryview(inner), order)) or [(0, b"")]
             if more:
-                raise ValueError("a compressed element holds several")
+                raise Damage("a compressed element holds several")
         if kind != _MATRIX:
-            raise ValueError(f"an element of type {kind} where an array should be")
+            raise Damage(f"an element of type {kind} where an array should be")
         _check_array(data, order, _DEEPEST)
 
 
@@ -58,18 +60,18 @@ def _split(data, order, padded=True):
     at = 0
     while at < len(data):
         if len(data) - at < _TAG:
-            raise ValueError("a tag is cut short")
+            raise Damage("a tag is cut short")
         kind, size = struct.unpack(f"{order}II", data[at : at + _TAG])
         if kind >> 16:  # a small one, in its own tag
             kind, size = kind & 0xFFFF, kind >> 16
             if size > 4:
-                raise ValueError("a small element is too large")
+                raise Damage("a small element is too large")
             yield kind, data[at + 4 : at + 4 + size]
             at += _TAG
             continue
         at += _TAG
         if size > len(data) - at:
-            raise ValueError("an element is cut short")
+            raise Damage("an element is cut short")
         yield kind, data[at : at + size]
         at += size if kind == _COMPRESSED and not padded else -(-size // 8) * 8
 
@@ -78,7 +80,7 @@ def _check_array(data, order, depth):
     if not len(data):  # an empty cell
         return
     if not depth:
-        raise ValueError("arrays are nested too deeply")
+        raise Damage("arrays are nested too deeply")
     (kind, first), *parts = _split(data, order)
     _want(kind == _UINT32 and len(first) == 8)
     flags = struct.unpack(f"{order}I", first[:4])[0]
@@ -111,7 +113,7 @@ def _check_array(data, order, depth):
 
 def _want(condition):
     if not condition:
-        raise ValueError("an array whose parts do not fit each other")
+        raise Damage("an array whose parts do not fit each other")
 
 
 def _check_names(parts):

@@ -81,6 +81,10 @@ def _of_hdf5(content, path):
 
 def _stored(item):
     """Variable of an item of a HDF5 file, whose axes come in the opposite order of MATLAB's."""
+    if item is None:
+        return Variable((), None, "link that leads nowhere", lambda: item)
+    import h5py
+
     given = item.attrs.get("MATLAB_class", b"")
     kind = given.decode(errors="replace") if isinstance(given, bytes) else str(given)
     shape = tuple(reversed(getattr(item, "shape", None) or ()))
@@ -90,6 +94,8 @@ def _stored(item):
         return Variable((), None, {"char": "text", "cell": "cell array"}.get(kind, "empty"), lambda: item)
     if item.dtype.names:  # real and imaginary parts
         return Variable(shape, np.dtype(complex), "complex", lambda: np.empty(shape, dtype=complex))
+    if item.dtype.kind == "O":  # h5py's type for both
+        return Variable(shape, None, "text" if h5py.check_string_dtype(item.dtype) else "references", lambda: item)
     dtype = np.dtype(bool) if kind == "logical" else item.dtype
     return Variable(shape, dtype, str(dtype), lambda: item[()].astype(dtype, copy=False).transpose())
 

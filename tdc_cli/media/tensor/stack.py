@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from ...errors import InputError
-from ..metadata import damaged
+from ..metadata import Damage, damaged
 from ..tiff import DAMAGE
 
 _PALETTE = 3  # photometric interpretation
@@ -20,6 +20,8 @@ def decode(content, path):
     try:
         with warnings.catch_warnings(), tifffile.TiffFile(io.BytesIO(content)) as file:
             warnings.simplefilter("ignore")
+            if not file.series:
+                raise Damage("it has no pages")
             if len(file.series) != 1:
                 raise InputError(f"{path}: holds {len(file.series)} series of pages that differ; save the one that is meant by itself")
             series = file.series[0]
@@ -40,18 +42,18 @@ def decode(content, path):
 
 
 def _check_whole(file, series, size):
-    """ValueError if pages or parts of them are missing, which tifffile would leave out or fill with zeros."""
+    """Damage if pages or parts of them are missing, which tifffile would leave out or fill with zeros."""
     last, kind = file.pages[-1], file.tiff
     file.filehandle.seek(last.offset)
     tags = struct.unpack(kind.tagnoformat, file.filehandle.read(kind.tagnosize))[0]
     file.filehandle.seek(tags * kind.tagsize, 1)
     if struct.unpack(kind.offsetformat, file.filehandle.read(kind.offsetsize))[0] or None in series.pages:
-        raise ValueError("pages are missing")
+        raise Damage("pages are missing")
     for page in series.pages:
         parts = int(np.prod(page.keyframe.chunked))
         there = sum(offset + count <= size for offset, count in zip(page.dataoffsets, page.databytecounts))
         if there < parts:
-            raise ValueError(f"{there} of {parts} parts of a page are there")
+            raise Damage(f"{there} of {parts} parts of a page are there")
 
 
 def encode(media):

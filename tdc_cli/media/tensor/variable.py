@@ -35,7 +35,7 @@ class Variable:
     @classmethod
     def of(cls, values):
         """Variable of an ndarray that is in memory."""
-        return cls(values.shape, values.dtype, str(values.dtype), lambda: values)
+        return cls(values.shape, values.dtype, kind_of(values.dtype), lambda: values)
 
     @property
     def is_numbers(self):
@@ -46,6 +46,12 @@ class Variable:
     def in_words(self):
         """Such as ``3x4x5 float64``."""
         return f"{'x'.join(str(n) for n in self.shape)} {self.kind}".strip()
+
+
+def kind_of(dtype):
+    """What values of a type are, in words: ``text``, or the name of a type of numbers such as ``float64``."""
+    words = {"U": "text", "S": "text", "M": "dates", "m": "spans of time", "O": "Python objects", "V": "records"}
+    return words.get(dtype.kind, dtype.name)
 
 
 def choose(variables, name, path, orders=ORDERS):
@@ -77,7 +83,7 @@ def choose(variables, name, path, orders=ORDERS):
         return name
     meant = [key for key, variable in variables.items() if variable.is_numbers and orders[0] <= len(variable.shape) <= orders[1]]
     if not meant:
-        raise InputError(f"{path}: holds no array of numbers of order {orders[0]} to {orders[1]}; it holds {there}")
+        raise InputError(f"{path}: holds no array of numbers of order {orders[0]} to {orders[1]}; it holds {there}; give a file with one")
     if len(meant) > 1:
         raise InputError(f"{path}: holds {there}; say which one is meant, as in {path}:{meant[0]}")
     return meant[0]
@@ -101,7 +107,7 @@ def tensor(values, path):
     if values.dtype.kind == "b":
         raise InputError(f"{path}: values are true or false, and a completed one lies between: convert them to float32, NaN where missing")
     if values.dtype.kind not in "iuf" or values.dtype.itemsize > 8:
-        raise InputError(f"{path}: values of {values.dtype}; only integers, float16, float32 and float64 are taken: convert them")
+        raise InputError(f"{path}: values of {kind_of(values.dtype)}; only integers, float16, float32 and float64 are taken: convert them")
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8 and max(int(values.max()), -int(values.min())) > LARGEST_INTEGER:
         raise InputError(f"{path}: integers beyond 2**53, which cannot be computed with exactly; convert them to float64")
     return values.astype(values.dtype.newbyteorder("="), copy=False)

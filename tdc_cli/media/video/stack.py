@@ -6,9 +6,9 @@ import numpy as np
 
 from ...errors import InputError
 from .. import Media, check_type
+from ..array import MAGIC, told
 from ..files import digest
 from ..image import check_size
-from ..metadata import DAMAGE
 from .clip import Clip
 
 
@@ -34,12 +34,10 @@ def read_array(path, form):
 
 def _mapped(path):
     """The array in a file, of which nothing is read yet."""
-    import tokenize
-
-    try:
+    with open(path, "rb") as file:
+        start = file.read(len(MAGIC))
+    with told(path, start):
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (*DAMAGE, MemoryError, RecursionError, tokenize.TokenError) as error:  # the header is an expression of Python
-        raise InputError(f"{path}: not a readable .npy file ({error})") from error
 
 
 @dataclass(frozen=True)
