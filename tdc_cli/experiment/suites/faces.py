@@ -31,8 +31,8 @@ PERSONS = 3
 SHOWN, SHOWN_RATIO = 7, 0.7
 HOLES_STREAM = 0
 # Seconds of a set of 3x5x21 faces of 32x32 pixels on one thread.
-SECONDS = {"datc": 6, "datc-ne": 45, "falrtc": 30, "fbcp": 30, "brtf": 15}
-OTHERS_SECONDS = 8
+SECONDS = {"datc": 5, "datc-ne": 35, "falrtc": 13, "stdc": 140, "fbcp": 45, "brtf": 5}
+OTHERS_SECONDS = 2
 
 
 def cells(choice):
