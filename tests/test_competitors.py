@@ -196,6 +196,15 @@ def test_the_product_of_soft_ranks_recovers_what_nuclear_norms_cannot():
     assert error(run("halrtc", np.where(observed, truth, np.nan), observed).mean, truth, observed) > 0.1
 
 
+def test_rptc_scad_moves_where_little_is_missing():
+    rng = np.random.default_rng(0)
+    truth = cp_to_tensor(np.ones(3), [rng.standard_normal((n, 3)) for n in (24, 22, 20)])
+    noisy = truth + 0.3 * rng.standard_normal(truth.shape)
+    observed = rng.random(truth.shape) > 0.1
+    done = run("rptc-scad", np.where(observed, noisy, np.nan), observed)
+    assert np.std((done.mean - truth)[~observed]) < 0.2 * np.std(truth[~observed])
+
+
 def test_the_scad_penalty_has_the_slope_that_it_says_and_weights_are_those_of_the_product():
     from tdc_cli.methods import rptc_scad
 

@@ -16,8 +16,9 @@ of the norm of the observed entries.
 
 No program of the authors is public, and their constants are not known. Here a = 3.7, the usual one, and lambda_i is `knee` times the
 median singular value of the unfolding with its missing entries at the mean, times sqrt((1 - p) / p) where the share p is observed: most of
-those singular values are noise from what is missing, whose size relative to the truth, itself shrunk to p of it, goes with that root. The
-first threshold is the largest singular value over `start`, as in `halrtc`.
+those singular values are noise from what is missing, whose size relative to the truth, itself shrunk to p of it, goes with that root. Where
+more than half is observed the root counts as 1: a smaller knee would lie below all singular values, the penalty be flat at each of them, and
+the start stay as it is. The first threshold is the largest singular value over `start`, as in `halrtc`.
 
 References
 ----------
@@ -47,7 +48,8 @@ class Config:
     Attributes
     ----------
     knee : float
-        lambda of the penalty over the median singular value at the start, where half is observed; with the root of the odds of missing.
+        lambda of the penalty over the median singular value at the start, where half or more is observed; else times the root of the odds
+        of missing.
     start : float
         Largest singular value over the first threshold, above 1.
     growth : float
@@ -103,7 +105,7 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
     completed = np.where(observed, data, data[observed].mean())
     singular = [singular_values(unfold(completed, i)) for i in range(data.ndim)]
     largest = max(s[-1] for s in singular) or 1.0
-    odds = np.sum(~observed) / np.sum(observed)
+    odds = max(np.sum(~observed) / np.sum(observed), 1.0)
     knees = [max(config.knee * np.sqrt(odds) * np.median(s), LEAST_KNEE * largest) for s in singular]
     weights = tangent_weights(singular, knees)
     penalty = config.start * max(w * scad_slope(0.0, knee) for w, knee in zip(weights, knees)) / largest
