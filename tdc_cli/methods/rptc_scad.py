@@ -17,8 +17,8 @@ of the norm of the observed entries.
 No program of the authors is public, and their constants are not known. Here a = 3.7, the usual one, and lambda_i is `knee` times the
 median singular value of the unfolding with its missing entries at the mean, times sqrt((1 - p) / p) where the share p is observed: most of
 those singular values are noise from what is missing, whose size relative to the truth, itself shrunk to p of it, goes with that root. Where
-more than half is observed the root counts as 1: a smaller knee would lie below all singular values, the penalty be flat at each of them, and
-the start stay as it is. The first threshold is the largest singular value over `start`, as in `halrtc`.
+more than half is observed the root counts as 1: a smaller knee would lie below all singular values, the penalty be flat at each of them,
+and the start stay as it is. The first threshold is the largest singular value over `start`, as in `halrtc`.
 
 References
 ----------
