@@ -18,8 +18,8 @@ DEFAULTS = Choice(
     seeds=1,
 )
 # Seconds of a clip of 144x176x3x20 on one thread.
-SECONDS = {"patches": 240, "datc": 700, "datc-sc": 700, "falrtc": 250, "fbcp": 300, "brtf": 150}
-OTHERS_SECONDS = 60
+SECONDS = {"patches": 200, "datc": 650, "datc-sc": 650, "stdc": 50, "fbcp": 330, "brtf": 160}
+OTHERS_SECONDS = 8
 SMALL = 0.1  # share of that which a sample clip takes
 
 
