@@ -39,7 +39,7 @@ def test_case_17_one_bad_file_does_not_end_the_batch(tdc):
     result = tdc("complete-image", "in", "-o", "out", *HOLES, "--json")
     assert result.exit_code == 3
     lines = result.stderr.splitlines()
-    assert lines[0].startswith("tdc: in/3.png: damaged or cut short (") and len(lines) == 2
+    assert lines[0].startswith("tdc: in/3.png: damaged or cut short; get the file again") and len(lines) == 2
     assert lines[1] == "tdc: in/4.jpg: named like a JPEG file but its content is PNG; rename it or convert it"
     values = json.loads(result.stdout)
     assert [(e["path"], e["status"]) for e in values["files"]] == [
