@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import InputError, OutputError
-from .files import STANDARD, absence, read_bytes, write_bytes
+from .files import STANDARD, check_file, read_bytes, write_bytes
 from .formats import EXTENSIONS, FORMATS, check, extensions, named
 
 __all__ = [
@@ -144,12 +144,8 @@ def read(path):
     InputError
         No such file, unknown or unsupported type, or damaged content.
     """
+    check_file(path)
     if str(path) != STANDARD:
-        nothing = absence(path)
-        if nothing:
-            raise InputError(f"{path}: {nothing}")
-        if Path(path).is_dir():
-            raise InputError(f"{path}: is a folder; give one file")
         _check_no_clip(path)
         named(path)
     made = read_any(path)

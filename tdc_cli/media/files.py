@@ -31,6 +31,17 @@ def absence(path):
     return "a link that leads nowhere" if Path(path).is_symlink() else "no such file"
 
 
+def check_file(path):
+    """InputError unless a file is at `path`, or it is standard input."""
+    if str(path) == STANDARD:
+        return
+    nothing = absence(path)
+    if nothing:
+        raise InputError(f"{path}: {nothing}")
+    if Path(path).is_dir():
+        raise InputError(f"{path}: is a folder; give one file")
+
+
 def hindrance(path):
     """Why no file or folder can be made at `path`, in words that end with what to try; None where nothing is known to be in the way.
 

@@ -4,11 +4,9 @@ import hashlib
 import io
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from .. import synth
-from ..errors import InputError
-from ..media.files import STANDARD, absence, read_bytes
+from ..media.files import check_file, read_bytes
 
 
 @dataclass(frozen=True)
@@ -48,12 +46,7 @@ def read(path):
         Not to be read, or no such problem.
     """
     begin = time.perf_counter()
-    if str(path) != STANDARD:
-        nothing = absence(path)
-        if nothing:
-            raise InputError(f"{path}: {nothing}")
-        if Path(path).is_dir():
-            raise InputError(f"{path}: is a folder; give one file")
+    check_file(path)
     content, sha256 = read_bytes(path)
     problem = synth.load(io.BytesIO(content), name=str(path))
     return Source(problem, str(path), sha256, time.perf_counter() - begin)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import InputError, MaskError, OutputError
 from .. import Media, formats
-from ..files import STANDARD, absence, read_bytes, write_bytes
+from ..files import STANDARD, check_file, read_bytes, write_bytes
 from ..formats import Format
 from . import archive, matlab, stack, variable
 from .variable import LARGEST_INTEGER
@@ -112,12 +112,7 @@ def read_mask(path):
 
 def _read(file, name, orders, *, keep):
     """Media of whatever array is meant."""
-    if file != STANDARD:
-        nothing = absence(file)
-        if nothing:
-            raise InputError(f"{file}: {nothing}")
-        if Path(file).is_dir():
-            raise InputError(f"{file}: is a folder; give one file")
+    check_file(file)
     content, sha256 = read_bytes(file)
     form = _format(content, file)
     metadata, notes = {}, ()
