@@ -48,9 +48,6 @@ class _Terminated(KeyboardInterrupt):
 class _Interrupted(Exception):
     """A KeyboardInterrupt, for which click would print an empty line."""
 
-    def __init__(self, error):
-        self.outcome = ("terminated", 143) if isinstance(error, _Terminated) else ("interrupted", 130)
-
 
 class Group(click.Group):
     """Group that imports a subcommand only when it is asked for, and that reports errors as the whole program does."""
@@ -70,7 +67,7 @@ class Group(click.Group):
         except BrokenPipeError as error:  # of --help
             raise _ClosedPipe from error
         except KeyboardInterrupt as error:
-            raise _Interrupted(error) from error
+            raise _Interrupted from error
 
     def invoke(self, ctx):
         try:
@@ -80,7 +77,7 @@ class Group(click.Group):
         except BrokenPipeError as error:
             raise _ClosedPipe from error
         except KeyboardInterrupt as error:
-            raise _Interrupted(error) from error
+            raise _Interrupted from error
         return result
 
     def main(self, args=None, prog_name=None, standalone_mode=True, **extra):
@@ -102,10 +99,9 @@ class Group(click.Group):
         except OSError as error:
             # What has a name is looked at before the work, or within `options.working`.
             return _complain(options.in_words(error), 2 if error.filename else 1)
-        except _Interrupted as interrupted:
-            return _complain(*interrupted.outcome)
-        except (click.Abort, KeyboardInterrupt) as error:
-            return _complain(*_Interrupted(error).outcome)
+        except (click.Abort, KeyboardInterrupt, _Interrupted) as error:
+            terminated = isinstance(error.__cause__ or error, _Terminated)
+            return _complain("terminated", 143) if terminated else _complain("interrupted", 130)
         except _ClosedPipe:
             streams.abandon(sys.stdout)
             return 141

@@ -226,14 +226,9 @@ def hold(path):
         Locked until it is closed; None where another process holds it.
     """
     file = open(path, "r+b")  # noqa: SIM115 - open as long as it is held
-    try:
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if _taken(file):
         file.close()
         return None
-    except OSError:  # a file system without locks
-        pass
     return file
 
 
@@ -247,13 +242,8 @@ def sole_use(folder):
         One has it.
     """
     with _open_folder(folder) as handle:
-        if handle is not None and fcntl is not None:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise OutputError(f"{folder}: another run is at work in it; wait for its end, or give another folder") from None
-            except OSError:  # a file system without locks
-                pass
+        if handle is not None and _taken(handle):
+            raise OutputError(f"{folder}: another run is at work in it; wait for its end, or give another folder")
         yield
 
 
@@ -268,6 +258,18 @@ def _in_words(path):
         if str(path) == STANDARD:  # has its own words and exit codes
             raise
         raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
+def _taken(file):
+    """Lock an open file or folder until it is closed, where that is possible; whether another process has locked it."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        pass
+    return False
 
 
 def _lock(file, *, wait):

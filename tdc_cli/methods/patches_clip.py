@@ -277,5 +277,4 @@ def first_estimate(clip, variance):
 
 def _refined(clip, stages, variance, rng, progress, wanted):
     """Estimate and, if `wanted`, its relative variance, from the first estimate on."""
-    start = first_estimate(clip, variance)
-    return refine_blocks(clip.values, clip.observed, start, stages, variance, rng, progress, wanted, clip.frames)
+    return refine_blocks(clip.values, clip.observed, first_estimate(clip, variance), stages, variance, rng, progress, wanted, clip.frames)
