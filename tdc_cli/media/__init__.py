@@ -18,7 +18,7 @@ from .formats import EXTENSIONS, FORMATS, check, extensions, named
 __all__ = [
     "EXTENSIONS", "FORMATS", "STANDARD", "Media", "Pixels", "check", "encode", "extensions",
     "named", "read", "read_any", "silence_codecs", "write",
-]  # fmt: skip  # fmt: skip
+]  # fmt: skip
 
 JPEG_QUALITY = 95
 _TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
