@@ -11,6 +11,7 @@ from .pipeline import DRAWS, stream
 from .pipeline.completing import SPREADS, estimates_known
 from .pipeline.completing import complete as work
 from .pipeline.options import check_order
+from .pipeline.values import check_size
 from .threads import limited
 
 
@@ -84,12 +85,22 @@ def _values(array):
     """`array` as a new array of float64."""
     if isinstance(array, np.ma.MaskedArray):
         raise InputError("array is a masked array; give array.data, and observed=~numpy.ma.getmaskarray(array)")
-    values = np.asarray(array)
+    values = _array(array, "array")
     if values.dtype.kind not in "fiub":
         raise InputError(f"array holds {values.dtype}; it must hold real numbers")
     if not values.size:
         raise InputError(f"array of shape {values.shape} has no entries")
-    return values.astype(float)
+    values = values.astype(float)
+    check_size(values[np.isfinite(values)], "array", "scale it down")
+    return values
+
+
+def _array(given, name):
+    """`given` as an array; InputError where its rows differ in length."""
+    try:
+        return np.asarray(given)
+    except ValueError as error:
+        raise InputError(f"{name} is no array: its rows differ in length") from error
 
 
 def _known(values, observed, noisy):
@@ -100,7 +111,9 @@ def _known(values, observed, noisy):
             raise InputError("nothing says what is missing: no entry of array is NaN; give observed, a bool array with True = observed")
         known, warnings = ~nan, []
     else:
-        known = np.asarray(observed)
+        if isinstance(observed, np.ma.MaskedArray):
+            raise InputError("observed is a masked array; give a plain one of bool, True = observed")
+        known = _array(observed, "observed")
         if known.dtype != bool:
             hint = "of a mask that marks the missing give mask == 0"
             raise InputError(f"observed holds {known.dtype}; it must be bool, True = observed; {hint}")

@@ -15,6 +15,7 @@ from .tensor import cp_to_tensor, norm
 
 # Numbers that keep a slip of the keyboard from asking for more than any machine has.
 MOST_ENTRIES, MOST_RANK = 200_000_000, 10_000
+MOST_NOISE = 1e100  # its square must stay finite
 SEEDS = 2**64  # a larger one would be no number in a file, but a Python object
 LARGEST_WEIGHT = 2.0  # CP weights are uniform in [-2, 2]
 # One stream of random numbers each: the same seed gives the same low-rank part, noise and holes whatever the residual, and the
@@ -195,8 +196,8 @@ def _check(shape, rank, kind, missing_ratio, noise_std, seed):
         raise ConfigError(f"missing_ratio is {missing_ratio:g}; it must be at least 0 and below 1")
     if round(missing_ratio * np.prod(shape, dtype=float)) >= np.prod(shape, dtype=float):
         raise ConfigError(f"missing_ratio {missing_ratio:g} leaves nothing of shape {shape} to complete from")
-    if not (noise_std >= 0 and np.isfinite(noise_std)):
-        raise ConfigError(f"noise_std is {noise_std:g}; it must be a finite number, 0 or more")
+    if not 0 <= noise_std <= MOST_NOISE:
+        raise ConfigError(f"noise_std is {noise_std:g}; it must be at least 0 and at most {MOST_NOISE:g}")
     if not 0 <= seed < SEEDS:
         raise ConfigError(f"seed is {seed}; it must be at least 0 and below 2**64")
 

@@ -137,11 +137,34 @@ def test_progress_is_told(holed):
     ({"rng": -1}, ConfigError, "rng is -1; give a seed"),
     ({"rng": None}, ConfigError, "rng is None; give a seed"),
     ({"rng": True}, ConfigError, "rng is True; give a seed"),
+    ({"array": [[1.0], [2.0, np.nan]]}, InputError, "array is no array: its rows differ in length"),
+    ({"array": [[1e300, np.nan], [2.0, 1.0]]}, InputError, r"array: values up to 1e\+300 are too large to compute with"),
+    ({"observed": np.ma.masked_less(np.ones((9, 8, 3), dtype=bool), 0)}, InputError, "observed is a masked array; give a plain one"),
+    ({"method": "halrtc", "iterations": None}, ConfigError, "parameter iterations=None is not understood; expected int"),
+    ({"method": "halrtc", "iterations": 1.5}, ConfigError, "parameter iterations=1.5 is not understood; expected int"),
+    ({"method": "halrtc", "iterations": True}, ConfigError, "parameter iterations=True is not understood; expected int"),
+    ({"ordered_modes": 0}, ConfigError, "parameter ordered_modes=0 is not understood; expected tuple"),
+    ({"ordered_modes": (0.5,)}, ConfigError, r"parameter ordered_modes=\(0.5,\) is not understood; expected tuple"),
+    ({"noise_std": [1]}, ConfigError, r"parameter noise_std=\[1\] is not understood; expected float \| str"),
+    ({"residual": 3}, ConfigError, "parameter residual=3 is not understood; expected str"),
 ])  # fmt: skip
 def test_what_cannot_be_used_is_refused(holed, change, error, line):
     with pytest.raises(error, match=line) as caught:
         tdc_cli.complete(**{"array": holed} | change)
     assert isinstance(caught.value, TdcError) and "\n" not in str(caught.value)
+
+
+def test_numbers_of_numpy_and_lists_are_parameters(holed):
+    done = tdc_cli.complete(holed, method="stdc", iterations=np.int64(5), ordered_modes=[0, 1])
+    again = tdc_cli.complete(holed, method="stdc", iterations=5, ordered_modes=(0, 1))
+    assert np.array_equal(done.mean, again.mean)
+
+
+def test_a_memory_mapped_array_is_read_and_left_alone(holed, tmp_path):
+    np.save(tmp_path / "a.npy", holed)
+    before = (tmp_path / "a.npy").read_bytes()
+    done = tdc_cli.complete(np.load(tmp_path / "a.npy", mmap_mode="r+"), method="halrtc")
+    assert np.array_equal(done.mean, tdc_cli.complete(holed, method="halrtc").mean) and (tmp_path / "a.npy").read_bytes() == before
 
 
 def test_a_method_that_breaks_down_is_told(holed, monkeypatch):

@@ -198,7 +198,8 @@ def test_a_folder_that_does_not_fit_is_refused_before_any_work(tdc, words, line)
          "see 'tdc bench --help'"),
         (("tiny", "-o", "out", "--methods", "field,field"), "tdc: Invalid value for '--methods': 'field,field' names something twice; "
          "see 'tdc bench --help'"),
-        (("tiny", "-o", "out", "--data", "nowhere"), "tdc: nowhere: no such folder"),
+        (("images", "-o", "out", "--data", "nowhere"), "tdc: nowhere: no such folder"),
+        (("tiny", "-o", "out", "--data", "."), "tdc: suite tiny has data of its own; leave out --data; see 'tdc bench --help'"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(tdc, words, line):
@@ -211,10 +212,34 @@ def test_results_that_cannot_be_read_are_told(tdc):
     Path("out/other.txt").write_text("x")
     done = tdc("bench", "tiny", "-o", "out", "--resume")
     assert (done.exit_code, done.stderr) == (2, "tdc: out: has no results.json, so it is no run to go on with; give another folder\n")
-    for content in ("{", "[]", '{"schema": "tdc-bench/0", "settings": {}, "records": []}'):
+    line = "tdc: out/results.json: no results of tdc bench, or damaged; give another folder\n"
+    for content in ("{", '{"x', "[]", "3", '{"schema": "tdc-bench/1"}', '{"schema": "tdc-bench/1", "settings": 5, "records": []}'):
         Path("out/results.json").write_text(content)
         done = tdc("bench", "tiny", "-o", "out", "--resume")
-        assert done.exit_code == 2 and done.stderr.startswith("tdc: out/results.json: ") and "give another folder" in done.stderr
+        assert (done.exit_code, done.stderr) == (2, line), content
+    Path("out/results.json").write_text('{"schema": "tdc-bench/0", "settings": {}, "records": []}')
+    done = tdc("bench", "tiny", "-o", "out", "--resume")
+    assert done.stderr == "tdc: out/results.json: has the layout tdc-bench/0, not tdc-bench/1; give another folder\n"
+
+
+def test_records_that_are_damaged_are_told(tdc):
+    words = ("bench", "tiny", "-o", "out", "--seeds", "1", "--ratios", "0.5")
+    assert tdc(*words).exit_code == 0
+    path = Path("out/results.json")
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    first = whole["records"][0]
+    for damaged in (3, {**first, "metrics": None}, {**first, "metrics": {"rre": "x"}}, {**first, "status": "well"},
+                    {**first, "seconds": "1"}, {key: value for key, value in first.items() if key != "metrics"}):  # fmt: skip
+        path.write_text(json.dumps(whole | {"records": [damaged, *whole["records"][1:]]}))
+        done = tdc(*words, "--resume")
+        line = "tdc: out/results.json: no results of tdc bench, or damaged; give another folder\n"
+        assert (done.exit_code, done.stderr) == (2, line), damaged
+
+
+def test_a_suite_without_media_leaves_the_folder_alone(tdc, monkeypatch):
+    monkeypatch.setenv("TDC_BENCH_DATA", "nowhere")  # for the suites that take some
+    done = tdc("bench", "tiny", "-o", "out", "--seeds", "1", "--ratios", "0.5", "--json")
+    assert done.exit_code == 0 and json.loads(done.stdout)["settings"]["data"] is None
 
 
 def test_the_list_follows_the_options(tdc):

@@ -85,6 +85,29 @@ def test_output_to_a_full_disk_is_a_failure(folder, words):
     assert (done.returncode, done.stderr) == (1, "tdc: standard output: No space left on device\n")
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", [["complete-image", "a.npy", "-o", "-", "--method", "nearest"], ["methods", "--json"]])
+def test_output_that_does_not_fit_is_a_failure(folder, words, unbuffered):
+    """Without a buffer Python's own writing stops halfway, and says so to nobody."""
+    np.save("a.npy", np.where(np.arange(2000) % 9, 1.0, np.nan).reshape(40, 50))
+    with open("out", "wb") as out:
+        done = subprocess.run(
+            [SCRIPT, *words], stdout=out, stderr=subprocess.PIPE, text=True, timeout=120, env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "tdc: standard output: File too large\n")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_leaves_is_no_failure_but_has_its_code(folder, unbuffered):
+    np.save("a.npy", np.where(np.arange(60_000) % 9, 1.0, np.nan).reshape(200, 300))
+    done = subprocess.run(
+        ["bash", "-c", '"$@" | head -c 10 > out; echo "${PIPESTATUS[0]}"', "bash", SCRIPT, "complete-image", "a.npy", "-o", "-", "--method",
+         "nearest", "-q"], capture_output=True, text=True, timeout=120, env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("141\n", "") and len(Path("out").read_bytes()) == 10
+
+
 # -- disks and signals --------------------------------------------------------------------------------------------------------
 
 

@@ -297,6 +297,12 @@ def test_arrays_that_are_no_mask_are_told_in_one_line(tensor, run, values, words
     assert refused(run("--mask", "mask.npy")) == f"tdc: mask mask.npy{words}"
 
 
+def _of_version_5():
+    buffer = io.BytesIO()
+    scipy.io.savemat(buffer, {"a": ONES})
+    return buffer.getvalue()
+
+
 def _of_version_73(name, fill):
     with h5py.File(name, "w") as file:
         fill(file)
@@ -327,10 +333,17 @@ def _of_version_73(name, fill):
     (lambda: Path("m.npz").write_text("no numbers"),
      "m.npz: not a readable .npz file (its content is something else); save the arrays with numpy.savez"),
     (lambda: Path("m.npz").write_bytes(b"PK\3\4 cut short"), "m.npz: damaged or cut short; get the file again"),
-    (lambda: zipped("m.npz", "a.txt", b"text"),
+    (lambda: zipped("m.npz", ("a.txt",), b"text"),
      "m.npz: holds no array of numbers of order 1 to 6; it holds a.txt (no array); give a file with one"),
-    (lambda: zipped("m.npz", "a.npy", Path("a.npy").read_bytes(), locked=True),
+    (lambda: zipped("m.npz", ("a.npy",), Path("a.npy").read_bytes(), locked=True),
      "m.npz: not a readable .npz file (packed in a way that NumPy does not write); save the arrays with numpy.savez"),
+    (lambda: zipped("m.npz", ("a.npy", "a"), Path("a.npy").read_bytes()),
+     "m.npz: holds several arrays called 'a'; save it again, each with a name of its own"),
+    (lambda: Path("m.mat").write_bytes(_of_version_5() + _of_version_5()[128:]),
+     "m.mat: holds several variables of one name; save it again, each with a name of its own"),
+    (lambda: _of_version_73("m.mat", lambda f: f.create_dataset("c", (10**5, 10**5, 10**4), "f8", chunks=(10, 10, 10))),
+     "m.mat: c is a 10000x100000x100000 float64, which is larger than the memory; give a smaller one"),
+    (lambda: _with_a_damaged_type("m.tif"), "m.tif: damaged or cut short; get the file again"),
     (lambda: Path("m.tif").write_bytes(b"II*\0\0\0\0\0"), "m.tif: damaged or cut short (it has no pages); get the file again"),
 ])  # fmt: skip
 def test_files_that_hold_no_mask_and_no_tensor_are_told_in_one_line(tensor, tdc, write, words):
@@ -342,11 +355,21 @@ def test_files_that_hold_no_mask_and_no_tensor_are_told_in_one_line(tensor, tdc,
     assert refused(tdc("complete-tensor", name, "-o", "b.npy", "--missing-ratio", 0.2)) == f"tdc: {as_tensor}"
 
 
-def zipped(path, name, content, locked=False):
-    """Write an archive with one file in it, marked as locked by a password or not."""
+def _with_a_damaged_type(name):
+    """Write a TIFF file whose samples have a width that there is not."""
+    tifffile.imwrite(name, np.ones((8, 7, 6), dtype=np.float32), photometric="minisblack")
+    data = bytearray(Path(name).read_bytes())
+    (place,) = (i for i in range(8, 100) if data[i : i + 4] == b"\x02\x01\x03\x00")  # tag 258, BitsPerSample, of 16-bit integers
+    data[place + 8] = 99
+    Path(name).write_bytes(data)
+
+
+def zipped(path, names, content, locked=False):
+    """Write an archive of files with the same content, marked as locked by a password or not."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(name, content)
+        for name in names:
+            archive.writestr(name, content)
     data = bytearray(buffer.getvalue())
     if locked:
         data[6] |= 1

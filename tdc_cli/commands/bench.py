@@ -21,7 +21,9 @@ def _suites(ctx, param, incomplete):
 @click.argument("suite", required=False, shell_complete=_suites)
 @options.config(options.own_table)
 @click.option("-o", "--output", type=_path, metavar="FOLDER", help="Folder for the results, made if missing.")
-@click.option("--data", type=_path, metavar="FOLDER", help="Pictures, clips and faces of your own; see docs/bench.md.")
+@click.option(
+    "--data", type=_path, metavar="FOLDER", help="Pictures, clips and faces of your own, for the suites that take some; see docs/bench.md."
+)
 @click.option("--methods", type=options.Listed(str, "a,b", once=True), help="Methods to run.  [default: the suite's]")
 @click.option("--ratios", type=options.Listed(options.FiniteRange(0, 1, max_open=True), "0.7,0.9", once=True),
               help="Shares that are missing.  [default: the suite's]")  # fmt: skip
@@ -40,12 +42,14 @@ def _suites(ctx, param, incomplete):
 @click.option("--list", "as_list", is_flag=True, help="List the suites, how many runs each has and about how long they take; run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results, or the list, as JSON on standard output.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@click.option("-v", "--verbose", is_flag=True, expose_value=False, help="Print tracebacks of unexpected errors.")
 @click.option(
     "--progress/--no-progress",
     default=None,
     help="Show progress: a bar on a terminal, else a plain line now and then.  [default: shown, unless -q]",
 )
-def bench(suite, output, data, methods, ratios, seeds, jobs, threads, timeout, resume, as_list, as_json, quiet, progress):
+@click.pass_context
+def bench(ctx, suite, output, data, methods, ratios, seeds, jobs, threads, timeout, resume, as_list, as_json, quiet, progress):
     """Run the experiments of SUITE: a grid of methods, data, missing ratios and seeds.
 
     FOLDER gets results.json with a record for each run, results.csv, tables.md with the figures of the paper beside, figures as PNG,
@@ -69,13 +73,15 @@ def bench(suite, output, data, methods, ratios, seeds, jobs, threads, timeout, r
 
     start = time.perf_counter()
     plan = experiment.get(suite)
+    if data is not None and not plan.media and ctx.get_parameter_source("data") is click.core.ParameterSource.COMMANDLINE:
+        raise click.UsageError(f"suite {suite} has data of its own; leave out --data", ctx)
     choice, cells = experiment.plan(plan, **chosen)
     settings = {
         "suite": suite,
         "methods": list(choice.methods),
         "ratios": list(choice.ratios),
         "seeds": choice.seeds,
-        "data": str(data.resolve()) if data else None,
+        "data": str(choice.data.resolve()) if choice.data else None,
         "threads": threads,
         "timeout": timeout,
         "version": __version__,
@@ -85,7 +91,7 @@ def bench(suite, output, data, methods, ratios, seeds, jobs, threads, timeout, r
         options.working(),
         shown(progress if progress is not None else not quiet) as monitor,
     ):
-        run(plan, cells, kept, data=data, jobs=jobs, count=threads, timeout=timeout, monitor=monitor)
+        run(plan, cells, kept, data=choice.data, jobs=jobs, count=threads, timeout=timeout, monitor=monitor)
         report.write(plan, kept)
     if as_json:
         click.echo(kept.to_json().encode(errors="backslashreplace"), nl=False)

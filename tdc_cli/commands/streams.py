@@ -1,6 +1,7 @@
 """The standard streams, which may be closed, full, or left by their reader."""
 
 import contextlib
+import io
 import os
 import sys
 
@@ -46,6 +47,30 @@ class Unfailing:
 
 
 @contextlib.contextmanager
+def _whole_output():
+    """Within the block, what is written to standard output is written whole, or the writing fails; the interpreter's exit does not.
+
+    Where ``PYTHONUNBUFFERED`` or ``python -u`` takes its buffer away, a write to a disk that is nearly full, or to a pipe, may end halfway and
+    say so in what it returns only, which hardly anybody looks at.
+    """
+    before = sys.stdout
+    if isinstance(getattr(before, "buffer", None), io.RawIOBase):
+        how = {"encoding": before.encoding, "errors": before.errors}
+        sys.stdout = open(before.fileno(), "w", closefd=False, **how)  # noqa: SIM115 - closed below
+    try:
+        yield
+    finally:
+        if sys.stdout is not None:
+            try:
+                sys.stdout.flush()
+            except OSError:  # which has been told when the writing failed
+                abandon(sys.stdout)
+        if sys.stdout is not before:
+            sys.stdout.close()
+        sys.stdout = before
+
+
+@contextlib.contextmanager
 def guarded():
     """Within the block, writing to standard error never fails, and no file that is opened takes the number of a standard stream.
 
@@ -61,6 +86,7 @@ def guarded():
     before = sys.stderr
     sys.stderr = Unfailing(before)
     try:
-        yield
+        with _whole_output():
+            yield
     finally:
         sys.stderr = before

@@ -26,10 +26,13 @@ class Suite:
     Attributes
     ----------
     name, summary : str
+    media : bool
+        Whether it takes pictures, clips or faces of the user's.
     """
 
     name: str
     summary: str
+    media: bool = False
 
     @property
     def module(self):
@@ -48,10 +51,10 @@ _SUITES = (
     Suite("fit", "table Fittness and figure mtpi of the paper: the distribution of the residual that is found"),
     Suite("convergence", "figure convergence of the paper: the error after every sweep of the sampler"),
     Suite("speed", "time and peak memory of every method, and how they grow with size, missing ratio and rank"),
-    Suite("images", "table avginpainting of the paper: photographs with entries missing, all methods, visual comparisons"),
-    Suite("videos", "table video of the paper: clips with masks and noise, visual comparisons"),
-    Suite("faces", "table face of the paper: whole faces of a set missing"),
-    Suite("spatial", "figure SpatialC of the paper: what coherence of neighbours gains in photographs and clips"),
+    Suite("images", "table avginpainting of the paper: photographs with entries missing, all methods, visual comparisons", media=True),
+    Suite("videos", "table video of the paper: clips with masks and noise, visual comparisons", media=True),
+    Suite("faces", "table face of the paper: whole faces of a set missing", media=True),
+    Suite("spatial", "figure SpatialC of the paper: what coherence of neighbours gains in photographs and clips", media=True),
 )
 
 SUITES = {suite.name: suite for suite in _SUITES}
@@ -80,7 +83,7 @@ def plan(suite, *, methods=None, ratios=None, seeds=None, data=None):
         None: the suite's own.
     seeds : int or None
     data : Path or None
-        Folder of the user's media.
+        Folder of the user's media, which only suites with `Suite.media` look at.
 
     Returns
     -------
@@ -99,11 +102,11 @@ def plan(suite, *, methods=None, ratios=None, seeds=None, data=None):
     for name in chosen:
         if not getattr(module.DEFAULTS, name):
             raise ConfigError(f"suite {suite.name} has {name} of its own; leave out --{name}")
-    choice = replace(module.DEFAULTS, data=data, **chosen)
+    choice = replace(module.DEFAULTS, data=data if suite.media else None, **chosen)
     for name in choice.methods:
         method = registry.get(name)
         if method.needs is not None:
             method.configure({})
-    if data is not None and not data.is_dir():
+    if choice.data is not None and not choice.data.is_dir():
         raise InputError(f"{data}: no such folder")
     return choice, list(module.cells(choice))

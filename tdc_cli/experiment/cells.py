@@ -7,6 +7,12 @@ from pathlib import Path
 
 # A cell that failed is the paper's dash.
 STATUSES = ("done", "failed", "timeout")
+_TEXT, _NUMBER = (str, type(None)), (int, float, type(None))
+# Field of a record -> its types.
+_FIELDS = {
+    "suite": str, "method": str, "data": str, "ratio": _NUMBER, "seed": int, "problem": dict, "parameters": dict, "status": str,
+    "error": _TEXT, "metrics": dict, "seconds": _NUMBER, "memory": _NUMBER, "details": dict, "arrays": _TEXT,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -127,6 +133,13 @@ def record(suite, cell, outcome=None, *, status="done", error=None):
 def cell_of(kept):
     """Cell that a record belongs to."""
     return Cell(kept["method"], kept["data"], kept["ratio"], kept["seed"], kept["problem"], kept["parameters"])
+
+
+def is_record(kept):
+    """Whether something read from a file has what `record` makes, each of its kind."""
+    if not isinstance(kept, dict) or not all(isinstance(kept.get(name, ...), kinds) for name, kinds in _FIELDS.items()):
+        return False
+    return kept["status"] in STATUSES and all(isinstance(figure, _NUMBER) for figure in kept["metrics"].values())
 
 
 def _finite(value):

@@ -13,11 +13,12 @@ import numpy as np
 from .. import __version__
 from ..errors import ConfigError, InputError, OutputError
 from ..media.files import hindrance, make_folder, sole_use, sweep, write_bytes, write_text
-from .cells import cell_of
+from .cells import cell_of, is_record
 
 VERSION = "tdc-bench/1"
 NAME = "results.json"
 ARRAYS = "arrays"  # subfolder
+_DAMAGED = "no results of tdc bench, or damaged; give another folder"
 # What a folder's records have in common -> the option that decides it.
 OPTIONS = {
     "suite": "the suite", "methods": "--methods", "ratios": "--ratios", "seeds": "--seeds", "data": "--data", "threads": "--threads",
@@ -151,16 +152,18 @@ def _earlier(folder, settings):
     try:
         held = json.loads(path.read_text(encoding="utf-8"))
         schema, before, records = held["schema"], dict(held["settings"]), list(held["records"])
-        for each in records:
-            cell_of(each)
     except FileNotFoundError:
         raise InputError(f"{folder}: has no {NAME}, so it is no run to go on with; give another folder") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: not readable as results of tdc bench ({error}); give another folder") from error
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; give another folder") from error
+    except (ValueError, LookupError, TypeError) as error:
+        raise InputError(f"{path}: {_DAMAGED}") from error
     if schema != VERSION:
         raise InputError(f"{path}: has the layout {schema}, not {VERSION}; give another folder")
     for name, what in OPTIONS.items():
         if before.get(name) != settings[name]:
             then, now = (json.dumps(each) for each in (before.get(name), settings[name]))
             raise ConfigError(f"{folder}: was begun with {then}, not {now}, for {what}; give the same, or another folder")
+    if not all(map(is_record, records)):
+        raise InputError(f"{path}: {_DAMAGED}")
     return records

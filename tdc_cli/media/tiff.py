@@ -18,7 +18,8 @@ _STRIP_OFFSETS = 273
 _BYTE, _UNDEFINED = 1, 7  # types of tags
 _HEADER = 8  # bytes
 
-DAMAGE = (*metadata.DAMAGE, RuntimeError, MemoryError)  # the codecs' own errors are RuntimeErrors
+# The codecs' own errors are RuntimeErrors, and of some damage tifffile says that it cannot be.
+DAMAGE = (*metadata.DAMAGE, RuntimeError, MemoryError, AssertionError)
 
 
 def suits(source):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import math
+import numbers
 import re
 import types
 import typing
@@ -181,7 +182,8 @@ class Method:
                 others = [m.name for m in _METHODS if name in {f.name for f in fields(m.load().Config)}]
                 hint = f"; that is for --method {' or '.join(others)}" if others else ""
                 raise ConfigError(f"method {self.name} has no parameter '{key}'{hint}; it has: {', '.join(sorted(known))}")
-            values[name] = _convert(value, typing.get_type_hints(config)[name], key) if isinstance(value, str) else value
+            kind = typing.get_type_hints(config)[name]
+            values[name] = _convert(value, kind, key) if isinstance(value, str) else _checked(value, kind, key)
         return config(**values)
 
     def defaults(self):
@@ -201,10 +203,31 @@ class Method:
         return made
 
 
+def _kinds(kind):
+    """The types of a union, or the one type that it is."""
+    return typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+
+
+def _checked(value, kind, key):
+    """`value`, found to be of one of the types of `kind` (a type or a union); a list may stand for a tuple."""
+    if not any(_fits(value, one) for one in _kinds(kind)):
+        raise ConfigError(f"parameter {key}={value!r} is not understood; expected {getattr(kind, '__name__', kind)}")
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _fits(value, one):
+    """Whether a value that is no text is of a type; NumPy's numbers are numbers."""
+    if one is tuple or typing.get_origin(one) is tuple:
+        inner = (typing.get_args(one) or (int,))[0]
+        return isinstance(value, (tuple, list)) and all(_fits(each, inner) for each in value)
+    if isinstance(value, bool):
+        return one is bool
+    return isinstance(value, {int: numbers.Integral, float: numbers.Real}.get(one, one))
+
+
 def _convert(text, kind, key):
     """`text` as the first type of `kind` (a type or a union) that takes it."""
-    kinds = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
-    for one in kinds:
+    for one in _kinds(kind):
         if one is type(None) and text.lower() in ("none", ""):
             return None
         if one is bool and text.lower() in ("true", "false", "yes", "no", "1", "0"):

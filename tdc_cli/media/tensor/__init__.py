@@ -121,7 +121,10 @@ def _read(file, name, orders, *, keep):
         name = variable.choose(held, name, file, orders)
         if not held[name].is_numbers:
             raise InputError(f"{file}: {name} is a {held[name].in_words}; give an array of numbers")
-        values = held[name].load()
+        try:
+            values = held[name].load()
+        except MemoryError as error:
+            raise InputError(f"{file}: {name} is a {held[name].in_words}, which is larger than the memory; give a smaller one") from error
         metadata["variable"] = name
         if keep:
             metadata |= _others({key: one for key, one in held.items() if key != name}, form, content)

@@ -3,6 +3,7 @@
 import io
 import tokenize
 import zipfile
+from collections import Counter
 
 import numpy as np
 
@@ -21,7 +22,12 @@ def variables(content, path):
         raise InputError(f"{path}: not a readable .npz file ({what}); save the arrays with numpy.savez")
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            twice = [name for name, count in Counter(archive.files).items() if count > 1]
+            if twice:
+                raise InputError(f"{path}: holds several arrays called {twice[0]!r}; save it again, each with a name of its own")
             return {name: _variable(archive, name) for name in archive.files}
+    except InputError:
+        raise
     except MemoryError as error:
         raise InputError(f"{path}: not a readable .npz file (it tells of an array larger than the memory); get the file again") from error
     except (*DAMAGE, RecursionError, tokenize.TokenError, zipfile.BadZipFile) as error:

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from ...errors import OutputError
+from ...errors import InputError, OutputError
 from ..metadata import DAMAGE, damaged
 from . import elements
 from .variable import Variable
@@ -31,14 +31,17 @@ def variables(content, path):
 
 def _of_version_5(content, path):
     import scipy.io
-    from scipy.io.matlab import MatReadError
+    from scipy.io.matlab import MatReadError, MatReadWarning
 
     try:
         if content.startswith(VERSION_5):
             elements.check(content)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            warnings.filterwarnings("error", "Duplicate variable name", MatReadWarning)  # of which it keeps the last
             typed, stored = (scipy.io.loadmat(io.BytesIO(content), mat_dtype=mat_dtype) for mat_dtype in (True, False))
+    except MatReadWarning as error:
+        raise InputError(f"{path}: holds several variables of one name; save it again, each with a name of its own") from error
     except (*DAMAGE, MatReadError, NotImplementedError) as error:
         raise damaged(path, error) from error
     return {name: _variable(_own_type(value, stored[name])) for name, value in typed.items() if not name.startswith("__")}
