@@ -50,8 +50,8 @@ class Unfailing:
 def _whole_output():
     """Within the block, what is written to standard output is written whole, or the writing fails; the interpreter's exit does not.
 
-    Where ``PYTHONUNBUFFERED`` or ``python -u`` takes its buffer away, a write to a disk that is nearly full, or to a pipe, may end halfway and
-    say so in what it returns only, which hardly anybody looks at.
+    Where ``PYTHONUNBUFFERED`` or ``python -u`` takes its buffer away, a write to a disk that is nearly full, or to a pipe, may end halfway
+    and say so in what it returns only, which hardly anybody looks at.
     """
     before = sys.stdout
     if isinstance(getattr(before, "buffer", None), io.RawIOBase):
