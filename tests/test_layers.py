@@ -19,7 +19,8 @@ LEVELS = (
     {"page"},
     {"model", "patches", "lowrank", "variational"},
     {"methods"},
-    {"pipeline", "experiment"},
+    {"pipeline"},
+    {"experiment"},
     {"batch", "arrays", "trial"},
     {"commands"},
 )

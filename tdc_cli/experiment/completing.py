@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from .. import methods
-from ..errors import NumericalError
+from ..pipeline.completing import solve, warm_up
 from .cells import Outcome
 from .memory import peak
 
@@ -63,17 +63,13 @@ def complete(cell, values, observed, *, watch=None, **facts):
         What the method raises.
     """
     method = methods.get(cell.method)
-    module = method.load()
-    known = {f.name for f in fields(module.Config)}
+    known = {f.name for f in fields(method.load().Config)}
     config = method.configure({key: value for key, value in facts.items() if key in known} | cell.parameters)
-    if hasattr(module, "warm_up"):
-        module.warm_up(values.ndim, config)
+    warm_up(method, config, values.ndim)
     rng = np.random.default_rng([cell.seed, METHOD_STREAM])
     more = {} if watch is None else {"watch": watch}
     with peak() as used:
         begin = time.perf_counter()
-        completion = module.complete(np.where(observed, values, np.nan), observed, config, rng=rng, monitor=methods.silent, **more)
+        completion = solve(method, config, values, observed, rng=rng, path=cell.data, **more)
         seconds = time.perf_counter() - begin
-    if not np.isfinite(completion.mean).all():
-        raise NumericalError(f"method {cell.method} produced values that are not finite")
     return Completed(completion, seconds, used.bytes)
