@@ -8,7 +8,7 @@ import numpy as np
 from . import methods
 from .errors import ConfigError, InputError
 from .pipeline import DRAWS, stream
-from .pipeline.completing import SPREADS, estimates_known
+from .pipeline.completing import SPREADS, estimates_known, uncertainty
 from .pipeline.completing import complete as work
 from .pipeline.options import check_order
 from .pipeline.values import check_size
@@ -40,7 +40,8 @@ def complete(array, observed=None, method="datc", *, rng=0, monitor=methods.sile
     -------
     methods.Completion
         ``mean`` is the completed array, float64. Its observed entries are those of `array`, bit for bit, with standard deviations of 0,
-        unless a ``noise_std`` was given: then they are estimated too.
+        unless a ``noise_std`` was given: then they are estimated too. ``uncertainty`` is what the command line writes with
+        ``--uncertainty``: ``mean`` plus and minus 1.645 times that is the 90 % interval.
 
     Raises
     ------
@@ -77,7 +78,8 @@ def complete(array, observed=None, method="datc", *, rng=0, monitor=methods.sile
     known, warnings = _known(values, observed, noisy)
     with limited(None):
         completion, _, _ = work(chosen, config, values, known, rng=_generator(rng), path="array", monitor=monitor)
-    completion = replace(completion, warnings=(*warnings, *completion.warnings))
+    sd = uncertainty(completion, config, known, values.dtype, 1.0)
+    completion = replace(completion, uncertainty=sd, warnings=(*warnings, *completion.warnings))
     return completion if noisy else _restored(completion, values, known)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from .errors import InputError
 
 VERSION = "tdc-report/1"
+SETTLED = 0.995  # share of the draws from which on the rank is told without it
 
 _NUMBER = {"type": ["number", "null"]}
 _COUNT = {"type": "integer", "minimum": 0}
@@ -236,7 +237,8 @@ class Report:
         of_full = f" of {full}" if full else ""
         found = []
         if self.rank and self.rank["value"] is not None:
-            found.append(f"rank {self.rank['value']}")
+            share = (self.rank["posterior"] or {}).get(str(self.rank["value"]), 1.0)
+            found.append(f"rank {self.rank['value']}" + (f" ({share:.0%} of the draws)" if share < SETTLED else ""))
         if self.noise_std:
             found.append(f"noise sd {_short(self.noise_std * (full or 1))}{of_full}")
         if self.uncertainty and self.uncertainty["mean_sd"] is not None:

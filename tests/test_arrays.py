@@ -68,7 +68,24 @@ def test_an_eight_bit_picture_gives_the_bits_of_the_command(tdc, method, paramet
 def test_standard_deviations_are_those_of_the_command(tdc, holed):
     np.save("a.npy", holed)
     assert tdc("complete-image", "a.npy", "-o", "b.npy", "--method", "field", "--uncertainty", "sd.npy", "-q").exit_code == 0
-    assert np.array_equal(tdc_cli.complete(holed, method="field").sd, np.load("sd.npy"))
+    assert np.array_equal(tdc_cli.complete(holed, method="field").uncertainty, np.load("sd.npy"))
+
+
+@pytest.mark.parametrize("noise", ["0", "0.1"])
+def test_uncertainty_of_a_tensor_is_that_of_the_command(tdc, noise):
+    rng = np.random.default_rng(0)
+    tensor = np.einsum("ir,jr,kr->ijk", *(rng.normal(size=(n, 2)) for n in (9, 8, 7))) + 0.1 * rng.normal(size=(9, 8, 7))
+    tensor[rng.random(tensor.shape) < 0.3] = np.nan
+    np.save("a.npy", tensor)
+    words = ("--residual", "none", "--noise-std", noise, "--uncertainty", "sd.npy", "-q")
+    assert tdc("complete-tensor", "a.npy", "-o", "b.npy", *words).exit_code == 0
+    done = tdc_cli.complete(tensor, residual="none", noise_std=float(noise))
+    assert np.array_equal(done.uncertainty, np.load("sd.npy")) and not np.array_equal(done.uncertainty, done.sd)
+    assert (done.uncertainty[~np.isnan(tensor)] == 0).all() == (noise == "0")
+
+
+def test_a_method_without_uncertainty_has_none(holed):
+    assert tdc_cli.complete(holed, method="nearest").uncertainty is None
 
 
 def test_observed_entries_come_back_and_are_certain(holed):

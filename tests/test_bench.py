@@ -323,6 +323,8 @@ def test_the_standing_is_judged_by_differences_of_the_same_seeds():
         held = [_record("a", seed, value) for seed, value in enumerate(ours)] + [_record("b", seed, v) for seed, v in enumerate(theirs)]
         return tables.standing("t", "T", held, "rre", [tables.Column("all")], "a", higher=higher, digits=2).rows[0]
 
+    single = tables.standing("t", "T", [_record("a", 0, 1.0), _record("b", 0, 2.0)], "rre", [tables.Column("all")], "a")
+    assert single.rows[0][5] == "ahead" and single.notes[0].startswith("One seed, so no standard error")
     assert standing([1.0, 2.0], [1.5, 2.5])[2:] == ("b", "2.00 ± 0.50", "0.50 ± 0.00", "ahead")
     assert standing([1.0, 2.0], [0.9, 1.9])[5] == "behind", "always a little worse"
     assert standing([1.0, 2.0], [0.5, 2.4])[5] == "level"

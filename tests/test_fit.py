@@ -269,7 +269,7 @@ def test_several_chains_and_their_diagnostics():
     assert set(done.diagnostics["r_hat"]) == {"rank", "noise_std", "log_likelihood", *(f"probe_{i}" for i in range(1, 9))}
     assert done.diagnostics["r_hat"]["rank"] is None  # constant: nothing to compare
     assert 0.9 < done.diagnostics["r_hat"]["noise_std"] < 1.3
-    assert sum("no R-hat" in text for text in done.warnings) == 1
+    assert sum(text == "no R-hat or ESS for rank: the same in all draws" for text in done.warnings) == 1
 
 
 def test_chains_that_disagree_are_told():
@@ -279,6 +279,15 @@ def test_chains_that_disagree_are_told():
     assert diagnostics.worst_r_hat(r_hat) == ("noise_std", r_hat["noise_std"])
     assert r_hat["noise_std"] > diagnostics.LARGEST_R_HAT
     assert diagnostics.worst_r_hat({"rank": None}) == (None, None)
+
+
+def test_chains_that_keep_to_values_of_their_own_are_told():
+    traces = {"rank": np.repeat([[4.0], [5.0]], 50, axis=1), "noise_std": np.full((2, 50), 0.1)}
+    r_hat, ess, notes = diagnostics.summarise(traces)
+    assert r_hat == ess == {"rank": None, "noise_std": None}
+    assert notes == ["the chains do not agree on rank: each has kept to a value of its own (4, 5)",
+                     "no R-hat or ESS for noise_std: the same in all draws"]  # fmt: skip
+    assert diagnostics.summarise({"rank": np.repeat([[4.0], [5.0]], 3, axis=1)})[2][-1] == "no R-hat or ESS for rank: fewer than 4 draws"
 
 
 def test_a_chain_in_a_poor_mode_goes_on_from_the_best_one(burnt_in):

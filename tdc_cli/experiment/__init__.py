@@ -46,15 +46,15 @@ class Suite:
 
 _SUITES = (
     Suite("smoke", "does the installation work? three methods, small data, under a minute; exit code 1 if not"),
-    Suite("synthetic", "tables performance and effectivenss of the paper: RRE on synthetic tensors, 8 competitors"),
-    Suite("rank", "figure rank of the paper: the rank that is inferred of synthetic tensors"),
-    Suite("fit", "table Fittness and figure mtpi of the paper: the distribution of the residual that is found"),
-    Suite("convergence", "figure convergence of the paper: the error after every sweep of the sampler"),
+    Suite("synthetic", "the paper's tables `performance` and `effectivenss`: RRE on synthetic tensors, 8 competitors"),
+    Suite("rank", "the paper's figure `rank`: the rank that is inferred of synthetic tensors"),
+    Suite("fit", "the paper's table `Fittness` and figure `mtpi`: the distribution of the residual that is found"),
+    Suite("convergence", "the paper's figure `convergence`: the error after every sweep of the sampler"),
     Suite("speed", "time and peak memory of every method, and how they grow with size, missing ratio and rank"),
-    Suite("images", "table avginpainting of the paper: photographs with entries missing, all methods, visual comparisons", media=True),
-    Suite("videos", "table video of the paper: clips with masks and noise, visual comparisons", media=True),
-    Suite("faces", "table face of the paper: whole faces of a set missing", media=True),
-    Suite("spatial", "figure SpatialC of the paper: what coherence of neighbours gains in photographs and clips", media=True),
+    Suite("images", "the paper's table `avginpainting`: photographs with entries missing, all methods, visual comparisons", media=True),
+    Suite("videos", "the paper's table `video`: clips with masks and noise, visual comparisons", media=True),
+    Suite("faces", "the paper's table `face`: whole faces of a set missing", media=True),
+    Suite("spatial", "the paper's figure `SpatialC`: what coherence of neighbours gains in photographs and clips", media=True),
 )
 
 SUITES = {suite.name: suite for suite in _SUITES}

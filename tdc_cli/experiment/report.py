@@ -1,7 +1,5 @@
 """What an experiment leaves beside its records: a table of them, the suite's tables and figures, and one page with everything."""
 
-import json
-
 from .. import page
 from ..media.files import write_bytes, write_text
 from .results import OPTIONS
@@ -49,4 +47,4 @@ def _where(record):
 def _in_words(value):
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "the suite's own"
-    return value if isinstance(value, str) else json.dumps(value)
+    return str(value or "the suite's own")

@@ -49,7 +49,7 @@ def run(suite, cells, results, *, data=None, jobs=1, count=1, timeout=None, moni
                 running.remove(one)
                 results.add(*one.result())
                 failed = sum(kept["status"] != "done" for kept in results.records)
-                monitor(total - len(todo) - len(running), total, f"cells, {failed} failed" if failed else "cells")
+                monitor(total - len(todo) - len(running), total, f"runs, {failed} failed" if failed else "runs")
     finally:
         for one in running:
             one.end()

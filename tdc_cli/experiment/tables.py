@@ -185,7 +185,9 @@ def standing(name, title, records, metric, columns, ours, *, beside=(), higher=F
         gap = Mean(dict(enumerate(-each if higher else each for each in gaps)))
         rows.append((column.title, mine.text(digits), rival, known[rival].text(digits), gap.text(digits), verdict(gap, mine.failed)))
     head = ("", ours, "best competitor", "its figure", "better by", "standing")
-    return Table(name, title, head, tuple(rows))
+    one = len({each["seed"] for each in records}) == 1
+    notes = ("One seed, so no standard error: any difference, however small, counts as ahead or behind.",) if one else ()
+    return Table(name, title, head, tuple(rows), notes=notes)
 
 
 def verdict(gap, failed=0):

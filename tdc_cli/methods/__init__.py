@@ -40,6 +40,10 @@ class Completion:
         Half-width of the central 90 % interval of a noisy observation of the entry, divided by 1.645.
     latent_interval_sd : ndarray or None
         The same for the latent entry.
+    uncertainty : ndarray or None
+        What the command line writes with ``--uncertainty``, in the units of the input: the 90 % interval is ``mean`` plus and minus 1.645
+        times it. `tdc_cli.complete` fills it in from those above: without a noise level that of an observation, 0 where observed; with one
+        that of the latent entry.
     rank : dict or None
         ``{"value": int, "posterior": {str: float}, "paper_count": int or None}``.
     mixture : dict or None
@@ -68,6 +72,7 @@ class Completion:
     predictive_sd: np.ndarray | None = None
     interval_sd: np.ndarray | None = None
     latent_interval_sd: np.ndarray | None = None
+    uncertainty: np.ndarray | None = None
     rank: dict | None = None
     mixture: dict | None = None
     noise_std: float | None = None

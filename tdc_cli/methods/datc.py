@@ -68,7 +68,7 @@ class Config:
     ordered_modes : tuple of int
         Modes with an order in space or time, from 0; of a picture rows and columns.
     burn_in, samples : int or None
-        Sweeps to forget the start and sweeps that count, in every chain; None: 200 and 100 up to 100,000 entries, 50 and 40 up to a
+        Sweeps to forget the start and sweeps that count, in every chain; None: 200 and 300 up to 100,000 entries, 50 and 40 up to a
         million, 30 and 20 above.
     chains : int
         Independent chains, each from a start of its own.
@@ -375,7 +375,7 @@ def summary(result, scale, config, pilots):
     name, worst = diagnostics.worst_r_hat(r_hat)
     if worst is not None and worst > diagnostics.LARGEST_R_HAT:
         warnings.append(f"the chains have not converged: R-hat of {name} is {worst:.2f} (above {diagnostics.LARGEST_R_HAT}); "
-                        "more --burn-in and --samples may help")
+                        "more --burn-in and --samples help where chains still move, more --chains where each keeps to a mode of its own")
     if result.restarted:
         warnings.append(f"{result.restarted} of {config.chains} chains ended burn-in in a poorer mode and went on from the best one")
     noise_variance = moments.mean_noise_variance()

@@ -7,6 +7,7 @@ import numpy as np
 
 # Above this the chains do not agree (Vehtari et al. 2021 ask for 1.01 of a final analysis; a picture is usable well before that).
 LARGEST_R_HAT = 1.1
+LEAST_DRAWS = 4  # of each chain, that R-hat can be computed
 
 
 def probes(observed, rng, count=8):
@@ -30,21 +31,28 @@ def summarise(traces):
     """
     from arviz_stats.base import array_stats
 
-    r_hat, ess, silent = {}, {}, []
+    chains, draws = next(iter(traces.values())).shape
+    r_hat, ess, constant, notes = {}, {}, [], []
     for name, trace in traces.items():
-        if trace.shape[1] < 4 or np.ptp(trace) == 0 or (np.ptp(trace, axis=1) == 0).all():
+        settled = (np.ptp(trace, axis=1) == 0).all()
+        if settled or draws < LEAST_DRAWS:
             r_hat[name] = ess[name] = None
-            silent.append(name)
+            if not np.ptp(trace):
+                constant.append(name)
+            elif settled:
+                kept = ", ".join(f"{value:g}" for value in trace[:, 0])
+                notes.append(f"the chains do not agree on {name}: each has kept to a value of its own ({kept})")
             continue
         with np.errstate(all="ignore"):
             r = float(array_stats.rhat(trace, chain_axis=0, draw_axis=1))
             e = float(array_stats.ess(trace, chain_axis=0, draw_axis=1, method="bulk"))
         r_hat[name] = r if np.isfinite(r) else None
         ess[name] = e if np.isfinite(e) else None
-    notes = []
-    if silent:
-        notes.append(f"no R-hat or ESS for {', '.join(silent)}: constant or fewer than 4 draws")
-    if len(next(iter(traces.values()))) == 1 and len(silent) < len(traces):
+    if draws < LEAST_DRAWS:
+        notes.append(f"no R-hat or ESS for {', '.join(traces)}: fewer than {LEAST_DRAWS} draws")
+    elif constant:
+        notes.append(f"no R-hat or ESS for {', '.join(constant)}: the same in all draws")
+    if chains == 1 and any(value is not None for value in r_hat.values()):
         notes.append("one chain only: R-hat compares its two halves")
     return r_hat, ess, notes
 

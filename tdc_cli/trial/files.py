@@ -112,6 +112,11 @@ def to_json(reports):
     return json.dumps([report.to_dict() for report in reports], indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+def unseen(trials):
+    """Names of the methods that no figure shows, since they tell neither the residual's mixture nor CP weights and cannot be watched."""
+    return [t.report.method["name"] for t in trials if t.completion.mixture is None and t.completion.weights is None and t.curve is None]
+
+
 def _figures(problem, trials):
     """(name, PNG) of every figure that there is something for."""
     found = {trial.report.method["name"]: trial for trial in trials}

@@ -22,6 +22,7 @@ from ..tables import MISSING, Column, mean
 METHOD, KIND = "datc", "mixture-shifted"
 DEFAULTS = Choice(ratios=(0.7, 0.8, 0.9), seeds=3)
 SAMPLERS = {"collapsed": {"burn_in": 200, "samples": 100}, "literal": {"burn_in": 600, "samples": 200}}
+FLOOR = "black"
 NEAR = 1.05  # a chain has arrived at a sweep when no later draw errs more than this times the floor
 
 
@@ -87,11 +88,17 @@ def figures(records):
                     one.plot(range(1, len(draws) + 1), draws, label=label, linewidth=0.7, **style)
                     kept = [(sweep, value) for sweep, value in enumerate(means, 1) if value is not None]
                     one.plot(*zip(*kept), linewidth=1.6, alpha=0.6, **style)
+                    one.axhline(each["metrics"]["floor"], color=FLOOR, linestyle=":", linewidth=0.6)
                 one.set(title=f"{sampler} sampler, rank {rank}")
                 drawing.logarithmic(one.yaxis)
         drawing.label(axes, "sweep", "RRE")
         for one in axes[0]:
             one.set_xlabel("")
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=max(1, len(ratios)))
-        title = "RRE after every sweep: thin lines are single draws, a line for each seed, thick ones the mean of the draws that count"
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        handles += axes[0, 0].plot([], [], color="grey", linewidth=1.6, alpha=0.6) + axes[0, 0].plot([], [], color=FLOOR, linestyle=":")
+        figure.legend(handles, [*labels, "mean of the draws", "oracle's floor"], loc="outside lower center", ncols=len(handles))
+        title = (
+            "RRE after every sweep: thin lines are single draws, thick ones the mean of the draws that count, a line for each seed; "
+            "steps are revisions of the rank, which refit the low-rank part by least squares"
+        )
         return [Figure("convergence", title, drawing.png(figure))]
