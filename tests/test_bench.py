@@ -82,7 +82,9 @@ def test_what_fails_is_a_record(tdc, monkeypatch, mishap, more, status, error):
     monkeypatch.setenv("MISHAP", mishap)
     methods = "nearest" if more else "nearest,linear"
     done = tdc("bench", "tiny", "-o", "out", "--seeds", "1", "--ratios", "0.5", "--methods", methods, *more)
-    assert done.exit_code == 0, done.stderr
+    assert (done.exit_code, done.stderr.count("\n")) == (1 if more else 0, 1)
+    assert done.stderr.startswith("tdc: every run failed: " if more else "tdc: warning: 1 run failed: ")
+    assert " ".join(error.split()) in done.stderr
     held = records("out")
     assert (held[0]["status"], held[0]["metrics"]) == (status, {}) and error in held[0]["error"]
     assert "1 of them failed" in done.stdout

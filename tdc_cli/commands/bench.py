@@ -99,7 +99,8 @@ def bench(ctx, suite, output, data, methods, ratios, seeds, jobs, threads, timeo
         failed = sum(each["status"] != "done" for each in kept.records)
         rest = f", {failed} of them failed" if failed else ""
         page = output / report.PAGE
-        click.echo(f"{output}: {len(kept.records)} runs of suite {suite}{rest}, {time.perf_counter() - start:.1f} s; see {page}")
+        click.echo(f"{output}: {_runs(len(kept.records))} of suite {suite}{rest}, {time.perf_counter() - start:.1f} s; see {page}")
+    _tell_failures(kept.records, quiet)
     if hasattr(plan.load(), "check"):
         broken = plan.load().check(kept.records)
         if broken:
@@ -107,6 +108,21 @@ def bench(ctx, suite, output, data, methods, ratios, seeds, jobs, threads, timeo
         if not (quiet or as_json):
             click.echo("  all figures are within their bounds: the installation works")
     return 0
+
+
+def _tell_failures(records, quiet):
+    """Print what has gone wrong, each kind of error once; options.Failed if nothing else came out."""
+    from collections import Counter
+
+    errors = Counter(each["error"] for each in records if each["status"] != "done")
+    if errors and errors.total() == len(records):
+        raise options.Failed(f"every run failed: {'; '.join(errors)}")
+    for error, count in () if quiet else errors.items():
+        click.echo(f"tdc: warning: {_runs(count)} failed: {' '.join(error.split())}", err=True)
+
+
+def _runs(count):
+    return f"{count} run{'s' if count != 1 else ''}"
 
 
 def _open_to(suite, chosen):
