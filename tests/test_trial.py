@@ -167,7 +167,7 @@ def test_no_curve_of_methods_that_do_not_sample(tdc, folder):
 def test_a_method_that_no_figure_shows_is_noted(tdc, folder):
     result = tdc("synth", *SMALL, "--methods", "halrtc,tmac", "--plot", "figures")
     assert result.exit_code == 0
-    assert "tdc: note: halrtc finds no mixture and no CP weights and does not sample: no figure shows it\n" in result.stderr
+    assert "tdc: note: halrtc tells no mixture and no CP weights and does not sample: no figure shows it\n" in result.stderr
 
 
 def test_the_curve_is_that_of_every_sweep():

@@ -88,7 +88,7 @@ def synth(ctx, methods, param, problem, output, report, plot, threads, overwrite
         for warning in done.warnings:
             click.echo(f"tdc: warning: {done.method['name']}: {warning}", err=True)
     for name in files.unseen(trials) if plot is not None else ():
-        click.echo(f"tdc: note: {name} finds no mixture and no CP weights and does not sample: no figure shows it", err=True)
+        click.echo(f"tdc: note: {name} tells no mixture and no CP weights and does not sample: no figure shows it", err=True)
     tell_compilation(sum(done.timing["compile"] for done in reports))
     if not json:
         click.echo("\n\n".join([text.problem(source), *map(text.trial, reports), *([text.comparison(reports)] if reports[1:] else [])]))
