@@ -99,7 +99,7 @@ def test_closed_streams_are_one_line(folder):
         (["a.png", "-o", "-", "--json"],
          "--json and -o - both want standard output; write the report with --report FILE; see 'tdc complete-image --help'"),
         (["a.png", "-o", "-", "--report", "-"],
-         "-: only the completed picture goes to standard output; name a file for the report"),
+         "-: only the completed input goes to standard output; name a file for the report"),
         (["-", "-o", "."], "-o . is a folder, and standard input has no name; name a file in it; see 'tdc complete-image --help'"),
         (["a.png", "-o", "b.png", "--format", "jpg"],
          "b.png: its extension says .png but --format jpg; leave one out"),

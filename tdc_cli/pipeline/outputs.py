@@ -84,7 +84,7 @@ def sweep(jobs):
 
 def _check_standard(name, path, standard):
     if name not in standard:
-        raise OutputError(f"{path}: only the completed picture goes to standard output; name a file for the {name}")
+        raise OutputError(f"{path}: only the completed input goes to standard output; name a file for the {name}")
     if sys.stdout is None or sys.stdout.isatty():
         raise OutputError(f"{path}: standard output is a terminal or closed; lead it into a file or a program, as in 'tdc ... -o - > FILE'")
 
