@@ -92,9 +92,7 @@ def _values(array):
         raise InputError(f"array holds {values.dtype}; it must hold real numbers")
     if not values.size:
         raise InputError(f"array of shape {values.shape} has no entries")
-    values = values.astype(float)
-    check_size(values[np.isfinite(values)], "array", "scale it down")
-    return values
+    return values.astype(float)
 
 
 def _array(given, name):
@@ -128,9 +126,11 @@ def _known(values, observed, noisy):
             warnings = ["observed is True everywhere: nothing is missing"]
     if not known.any():
         raise InputError("no entry is observed: nothing to complete from; in observed, True = observed")
-    infinite = int(np.isinf(values[known]).sum())
+    seen = values[known]
+    infinite = int(np.isinf(seen).sum())
     if infinite:
         raise InputError(f"{infinite} observed entries are infinite; NaN, or False in observed, marks missing entries")
+    check_size(seen, "array", "scale it down")
     return known, warnings
 
 

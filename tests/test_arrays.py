@@ -68,7 +68,8 @@ def test_an_eight_bit_picture_gives_the_bits_of_the_command(tdc, method, paramet
 def test_standard_deviations_are_those_of_the_command(tdc, holed):
     np.save("a.npy", holed)
     assert tdc("complete-image", "a.npy", "-o", "b.npy", "--method", "field", "--uncertainty", "sd.npy", "-q").exit_code == 0
-    assert np.array_equal(tdc_cli.complete(holed, method="field").uncertainty, np.load("sd.npy"))
+    done = tdc_cli.complete(holed, method="field")
+    assert np.array_equal(done.sd, np.load("sd.npy")) and np.array_equal(done.uncertainty, np.load("sd.npy"))
 
 
 @pytest.mark.parametrize("noise", ["0", "0.1"])
@@ -169,6 +170,12 @@ def test_what_cannot_be_used_is_refused(holed, change, error, line):
     with pytest.raises(error, match=line) as caught:
         tdc_cli.complete(**{"array": holed} | change)
     assert isinstance(caught.value, TdcError) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("hidden", [np.inf, np.finfo(float).max])
+def test_what_a_missing_entry_holds_does_not_matter(holed, hidden):
+    done = tdc_cli.complete(np.where(np.isnan(holed), hidden, holed), ~np.isnan(holed), method="nearest")
+    assert np.array_equal(done.mean, tdc_cli.complete(holed, method="nearest").mean)
 
 
 def test_numbers_of_numpy_and_lists_are_parameters(holed):
