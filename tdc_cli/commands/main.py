@@ -103,7 +103,6 @@ class Group(click.Group):
             terminated = isinstance(error.__cause__ or error, _Terminated)
             return _complain("terminated", 143) if terminated else _complain("interrupted", 130)
         except _ClosedPipe:
-            streams.abandon(sys.stdout)
             return 141
         except MemoryError:
             return _complain("not enough memory; try a smaller input", 1)

@@ -6,7 +6,7 @@ import os
 import sys
 
 
-def abandon(stream):
+def _abandon(stream):
     """Lead what is still to come on `stream` nowhere, so that the interpreter does not fail when it flushes it at its exit."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -32,7 +32,7 @@ class Unfailing:
         try:
             return self._stream.write(text)
         except OSError:
-            abandon(self._stream)
+            _abandon(self._stream)
             return len(text)
 
     def flush(self):
@@ -40,7 +40,7 @@ class Unfailing:
         try:
             self._stream.flush()
         except OSError:
-            abandon(self._stream)
+            _abandon(self._stream)
 
     def __getattr__(self, name):
         return getattr(self._stream, name)
@@ -64,7 +64,7 @@ def _whole_output():
             try:
                 sys.stdout.flush()
             except OSError:  # which has been told when the writing failed
-                abandon(sys.stdout)
+                _abandon(sys.stdout)
         if sys.stdout is not before:
             sys.stdout.close()
         sys.stdout = before

@@ -26,8 +26,6 @@ def variables(content, path):
             if twice:
                 raise InputError(f"{path}: holds several arrays called {twice[0]!r}; save it again, each with a name of its own")
             return {name: _variable(archive, name) for name in archive.files}
-    except InputError:
-        raise
     except MemoryError as error:
         raise InputError(f"{path}: not a readable .npz file (it tells of an array larger than the memory); get the file again") from error
     except (*DAMAGE, RecursionError, tokenize.TokenError, zipfile.BadZipFile) as error:

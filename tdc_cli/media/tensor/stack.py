@@ -31,8 +31,6 @@ def decode(content, path):
             values = series.asarray(squeeze=False).reshape(series.shape)
             described = next((name for name, there in (("ImageJ", file.is_imagej), ("OME", file.is_ome)) if there), None)
             axes = series.axes
-    except InputError:
-        raise
     except DAMAGE as error:
         raise damaged(path, error) from error
     notes = [f"{path}: axes {axes}, shape {'x'.join(str(n) for n in values.shape)}"] if values.ndim > 2 else []
