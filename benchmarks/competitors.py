@@ -20,7 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tdc_cli import methods, metrics, threads
+from tdc_cli import methods, metrics
+from tdc_cli.run import threads
 
 # method -> its rows in baselines.json: for pictures and for synthetic problems; None where there is none.
 FIGURES = {

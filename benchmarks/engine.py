@@ -18,7 +18,7 @@ from numba import njit
 from PIL import Image
 from threadpoolctl import threadpool_info
 
-from tdc_cli import synth, threads
+from tdc_cli.bench import synth
 from tdc_cli.kernels import kernel_threads
 from tdc_cli.methods import datc
 from tdc_cli.model import diagnostics, fit, kernels
@@ -26,6 +26,7 @@ from tdc_cli.model.posterior import Scale, mixture_moments
 from tdc_cli.model.problem import Problem
 from tdc_cli.model.rank import expected_law
 from tdc_cli.model.sampler import SWEEPS, draw_low_rank, sweep_collapsed
+from tdc_cli.run import threads
 from tdc_cli.tensor import Observed, cp_to_tensor
 
 # Tensors of the speed and memory figures: shape and share missing.

@@ -47,7 +47,8 @@ def peak(error, chosen=slice(None)):
 
 def run(path, method, options, threads):
     """One run of the pipeline: its figures and the completed picture."""
-    from tdc_cli import media, pipeline
+    from tdc_cli import media
+    from tdc_cli import run as pipeline
 
     with tempfile.TemporaryDirectory() as place:
         job = pipeline.Job(input=path, output=f"{place}/out.png", method=method, threads=threads, seed=0, **options)
@@ -63,7 +64,7 @@ def opencv(path, options, seed=0):
     """PSNR over the missing pixels of OpenCV's two inpainting methods (radius 5), whole pixels missing."""
     import cv2
 
-    from tdc_cli import pipeline
+    from tdc_cli import run as pipeline
 
     truth = picture(path)
     plan = pipeline.prepare(pipeline.Job(input=path, output=os.devnull + ".png", method="biharmonic", seed=seed, **options))
@@ -177,7 +178,7 @@ def one_time(side, method, threads):
     """A line of `times`: a picture of the sample data, mirrored to the size, 80 % of its pixels missing."""
     import imageio.v3 as iio
 
-    from tdc_cli import pipeline
+    from tdc_cli import run as pipeline
 
     sample = iio.imread(Path(__file__).parent.parent / "sample_data" / "astronaut.png")[..., :3]
     image = np.pad(sample, ((0, max(0, side - 256)),) * 2 + ((0, 0),), mode="symmetric")[:side, :side]

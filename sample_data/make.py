@@ -15,7 +15,7 @@ import skimage.data
 import tensorly.datasets
 from PIL import Image
 
-from tdc_cli import missing
+from tdc_cli import holes as missing
 
 FOLDER = Path(__file__).parent
 

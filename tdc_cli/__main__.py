@@ -4,9 +4,9 @@ import sys
 
 
 def main():
-    """Run the program; see `tdc_cli.commands.main`."""
+    """Run the program; see `tdc_cli.cli.main`."""
     try:
-        from .commands.main import main as command
+        from .cli.main import main as command
 
         command(prog_name="tdc")
     except KeyboardInterrupt:

@@ -7,12 +7,12 @@ import numpy as np
 
 from . import methods
 from .errors import ConfigError, InputError
-from .pipeline import DRAWS, stream
-from .pipeline.completing import SPREADS, estimates_known, uncertainty
-from .pipeline.completing import complete as work
-from .pipeline.options import check_order
-from .pipeline.values import check_size
-from .threads import limited
+from .run import DRAWS, stream
+from .run.completing import SPREADS, estimates_known, uncertainty
+from .run.completing import complete as work
+from .run.options import check_order
+from .run.threads import limited
+from .run.values import check_size
 
 
 def complete(array, observed=None, method="datc", *, rng=0, monitor=methods.silent, **parameters):

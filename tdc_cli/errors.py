@@ -1,6 +1,6 @@
 """Errors that a user can cause, each with a text that says what is wrong, where, and what to try.
 
-Nothing in this module knows about the command line: `tdc_cli.commands` translates these errors into exit codes.
+Nothing in this module knows about the command line: `tdc_cli.cli` translates these errors into exit codes.
 """
 
 

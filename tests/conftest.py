@@ -45,7 +45,7 @@ def tdc(folder):
     """Run `tdc` in this process: ``tdc("complete-image", ...)`` returns click's result."""
     from click.testing import CliRunner
 
-    from tdc_cli.commands.main import main
+    from tdc_cli.cli.main import main
 
     return lambda *args, **more: CliRunner().invoke(main, [str(a) for a in args], **more)
 

@@ -19,12 +19,13 @@ import pytest
 from conftest import pixels, smooth
 from PIL import Image
 
-from tdc_cli import media, methods, pipeline
-from tdc_cli.batch import estimate, folders, summary
-from tdc_cli.batch.run import share
+from tdc_cli import media, methods
+from tdc_cli import run as pipeline
 from tdc_cli.errors import OutputError
 from tdc_cli.media import files
 from tdc_cli.methods import biharmonic
+from tdc_cli.run import estimate, folders, summary
+from tdc_cli.run.batch import share
 
 SCRIPT = str(Path(sys.executable).with_name("tdc"))
 VALIDATOR = jsonschema.Draft202012Validator(summary.SCHEMA)
@@ -306,7 +307,7 @@ def test_results_do_not_depend_on_jobs_threads_order_or_place(tdc, tree):
 
 
 def test_cores_are_shared_out(monkeypatch):
-    monkeypatch.setattr("tdc_cli.batch.run.available", lambda: 8)
+    monkeypatch.setattr("tdc_cli.run.batch.available", lambda: 8)
     assert share(1, 100, None) == (1, 8)
     assert share(3, 100, None) == (3, 2)
     assert share(16, 100, None) == (16, 1)
@@ -498,7 +499,7 @@ def test_a_picture_that_another_run_finishes_between_two_looks_is_skipped(tdc, f
     assert tdc(*words).exit_code == 0
     before = Path("b.png").stat()
     assert tdc(*words).stderr == "tdc: note: b.png: exists already and is skipped\n"
-    monkeypatch.setattr("tdc_cli.batch.run._finished", lambda job: None)  # what the other run did came after this look
+    monkeypatch.setattr("tdc_cli.run.batch._finished", lambda job: None)  # what the other run did came after this look
     Path("in").mkdir()
     Path("out").mkdir()
     shutil.copy("a.png", "in/a.png")
@@ -516,7 +517,7 @@ def test_results_appear_together(complete, monkeypatch):
     assert appeared == ["r.json", "p.png", "b.png"]
     for name in appeared:
         os.remove(name)
-    monkeypatch.setattr("tdc_cli.report.Report.to_json", lambda report: 1 / 0)
+    monkeypatch.setattr("tdc_cli.run.report.Report.to_json", lambda report: 1 / 0)
     assert complete("--mask", "m.png", "--report", "r.json", "--panel", "p.png").exit_code == 1
     assert sorted(os.listdir()) == ["a.png", "m.png"]
 
@@ -595,7 +596,7 @@ def test_a_dry_run_says_what_is_done_already(tdc, tree):
 def test_going_on_with_nothing_starts_no_process(tdc, tree, monkeypatch):
     words = ["complete-image", "in", "-o", "out", *HOLES, "--skip-existing"]
     assert tdc(*words).exit_code == 0
-    monkeypatch.setattr("tdc_cli.batch.run._side_by_side", lambda *given: pytest.fail("started"))
+    monkeypatch.setattr("tdc_cli.run.batch._side_by_side", lambda *given: pytest.fail("started"))
     assert tdc(*words, "--jobs", "2").stdout.startswith("out: 0 of 3 pictures completed, 3 skipped, ")
 
 

@@ -15,10 +15,11 @@ import tiny_suite
 from PIL import Image
 from test_page import Parsed
 
-from tdc_cli import __version__, experiment
-from tdc_cli.experiment import cells, memory, results, samples, tables
-from tdc_cli.experiment.suites import smoke
-from tdc_cli.page import Table
+from tdc_cli import __version__
+from tdc_cli import bench as experiment
+from tdc_cli.bench import cells, memory, results, samples, tables
+from tdc_cli.bench.suites import smoke
+from tdc_cli.view.page import Table
 
 COSTS = ("seconds", "memory")
 DASH = tables.MISSING

@@ -12,9 +12,9 @@ import pytest
 from conftest import pixels, report_of, smooth
 from PIL import Image
 
-from tdc_cli import threads
-from tdc_cli.commands import many
+from tdc_cli.cli import folder as many
 from tdc_cli.methods import biharmonic
+from tdc_cli.run import threads
 
 SCRIPT = str(Path(sys.executable).with_name("tdc"))
 HOLES = ["--method", "biharmonic", "--missing-ratio", "0.3"]
@@ -123,7 +123,7 @@ def test_case_20_logs_are_plain(folder, inputs):
 
 
 def test_case_20_a_long_batch_leaves_a_line_now_and_then(tdc, monkeypatch):
-    from tdc_cli.commands import progress
+    from tdc_cli.cli import progress
 
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     put("in/1.png", "in/2.png")

@@ -499,7 +499,7 @@ def test_a_dry_run_writes_nothing(complete):
 
 
 def test_long_runs_off_a_terminal_leave_plain_lines(complete, monkeypatch):
-    from tdc_cli.commands import progress
+    from tdc_cli.cli import progress
 
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     assert complete("--mask", "m.png").stderr == "tdc: channel: 1 of 3\ntdc: channel: 2 of 3\ntdc: channel: 3 of 3\n"
@@ -509,7 +509,7 @@ def test_long_runs_off_a_terminal_leave_plain_lines(complete, monkeypatch):
 def test_on_a_terminal_there_is_a_bar_that_goes_away(monkeypatch):
     import io
 
-    from tdc_cli.commands import progress
+    from tdc_cli.cli import progress
 
     class Terminal(io.StringIO):
         def isatty(self):
@@ -581,7 +581,7 @@ def test_every_parameter_has_a_meaning(name):
 
 
 def test_the_default_method_exists(tdc):
-    from tdc_cli.commands.complete_image import DEFAULT_METHOD
+    from tdc_cli.cli.image import DEFAULT_METHOD
 
     assert DEFAULT_METHOD in methods.REGISTRY
 
@@ -590,7 +590,7 @@ def test_the_default_method_exists(tdc):
 
 
 def test_help_is_quick_and_imports_nothing_heavy(folder):
-    code = ("import sys\nfrom tdc_cli.commands.main import main\n"
+    code = ("import sys\nfrom tdc_cli.cli.main import main\n"
             "try: main(['complete-image', '--help'])\nexcept SystemExit: pass\n"
             "print([m for m in ('numpy', 'PIL', 'scipy', 'numba', 'tqdm') if m in sys.modules], file=sys.stderr)")  # fmt: skip
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
@@ -673,7 +673,7 @@ def test_links_and_sockets_are_told_before_any_work(complete, tdc):
 
 
 def test_a_compilation_that_takes_long_says_so_while_it_lasts(capsys, monkeypatch):
-    from tdc_cli.commands import progress
+    from tdc_cli.cli import progress
 
     monkeypatch.setattr(progress, "COMPILING_SECONDS", 0.05)
     with progress.shown(True) as monitor:

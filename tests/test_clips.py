@@ -15,14 +15,15 @@ from conftest import report_of, smooth
 from PIL import Image
 from skimage.metrics import structural_similarity
 
-from tdc_cli import metrics, missing
-from tdc_cli.commands.options import CLIP_PATTERNS
+from tdc_cli import holes as missing
+from tdc_cli import metrics
+from tdc_cli.cli.options import CLIP_PATTERNS
 from tdc_cli.errors import ConfigError, MaskError, OutputError
 from tdc_cli.media import files
-from tdc_cli.pipeline.clip import chunks, plan
-from tdc_cli.pipeline.clip.job import frame_numbers, frame_range
-from tdc_cli.pipeline.clip.store import Store
-from tdc_cli.report import SCHEMA
+from tdc_cli.run.clip import chunks, plan
+from tdc_cli.run.clip.job import frame_numbers, frame_range
+from tdc_cli.run.clip.store import Store
+from tdc_cli.run.report import SCHEMA
 
 FRAMES, HEIGHT, WIDTH = 10, 20, 24
 QUICK = ("--method", "field")
@@ -527,8 +528,8 @@ def test_a_codec_with_loss_is_warned_of(tdc, clip):
 HOLES = ("--missing-ratio", 0.3, "--chunk", 2)
 KILLED = """
 import os, signal, sys
-from tdc_cli.commands.main import main
-from tdc_cli.pipeline.clip.store import Store
+from tdc_cli.cli.main import main
+from tdc_cli.run.clip.store import Store
 save, saved = Store.save, []
 def and_die(self, *args):
     save(self, *args)
@@ -689,7 +690,7 @@ def test_resume_without_anything_to_go_on_with_is_a_run_like_any_other(run):
 
 def test_a_failure_leaves_no_half_file(run, monkeypatch):
     from tdc_cli.errors import OutputError
-    from tdc_cli.pipeline.clip import finish
+    from tdc_cli.run.clip import finish
 
     def full(*args, **more):
         raise OutputError("b.npy: cannot be written (No space left on device)")

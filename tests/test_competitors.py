@@ -5,7 +5,8 @@ import pytest
 from conftest import report_of, smooth
 from PIL import Image
 
-from tdc_cli import errors, lowrank, methods
+from tdc_cli import errors, methods
+from tdc_cli.peers import lowrank
 from tdc_cli.tensor import cp_to_tensor, unfold
 
 NAMES = ("falrtc", "halrtc", "rptc-scad", "tmac", "stdc", "tsvd", "spc-qv", "spc-tv")
@@ -93,7 +94,7 @@ def test_both_reach_the_least_sum_of_nuclear_norms(name):
 
 def test_smoothed_norms_fall_with_every_step_of_falrtc():
     """The inequality that the search for L ends with, at a fixed smoothing, from the gradient itself."""
-    from tdc_cli.methods import falrtc
+    from tdc_cli.peers import falrtc
 
     rng = np.random.default_rng(0)
     tensor, weights, mu = rng.standard_normal((7, 6, 5)), np.array([0.5, 0.3, 0.2]), np.array([0.4, 0.2, 0.1])
@@ -169,7 +170,7 @@ def test_the_flattened_sequence_is_the_minimiser(n, strength):
     """Its dual, a least squares problem within bounds, is solved by SciPy."""
     from scipy.optimize import lsq_linear
 
-    from tdc_cli.methods.spc import flatten
+    from tdc_cli.peers.spc import flatten
 
     values = np.random.default_rng(n).standard_normal(n)
     steps = np.diff(np.eye(n), axis=0)
@@ -180,7 +181,7 @@ def test_the_flattened_sequence_is_the_minimiser(n, strength):
 
 
 def test_contraction_with_all_vectors_but_one():
-    from tdc_cli.methods.spc import contract
+    from tdc_cli.peers.spc import contract
 
     rng = np.random.default_rng(0)
     tensor, vectors = rng.standard_normal((2, 3, 4, 5)), [rng.standard_normal(n) for n in (2, 3, 4, 5)]
@@ -206,7 +207,7 @@ def test_rptc_scad_moves_where_little_is_missing():
 
 
 def test_the_scad_penalty_has_the_slope_that_it_says_and_weights_are_those_of_the_product():
-    from tdc_cli.methods import rptc_scad
+    from tdc_cli.peers import rptc_scad
 
     knee, step = 0.8, 1e-6
     for s in (0.1, 0.7, 0.9, 2.5, 2.9, 3.1, 9.0):
@@ -227,7 +228,7 @@ def test_tmac_recovers_a_tensor_of_low_rank_with_ranks_that_grow():
 
 
 def test_ranks_of_tmac_by_size():
-    from tdc_cli.methods import tmac
+    from tdc_cli.peers import tmac
 
     ranks, most = tmac.allowed_ranks(tmac.Config(), (256, 256, 3))
     assert ranks.tolist() == [5, 5, 1] and most.tolist() == [50, 50, 2]
@@ -236,7 +237,7 @@ def test_ranks_of_tmac_by_size():
 
 
 def test_factors_of_tmac_fit_better_than_the_best_left_one():
-    from tdc_cli.methods import tmac
+    from tdc_cli.peers import tmac
 
     rng = np.random.default_rng(0)
     matrix, right = rng.standard_normal((9, 20)), rng.standard_normal((3, 20))
@@ -257,7 +258,7 @@ def test_stdc_fills_rows_that_are_missing_as_a_whole_from_their_neighbours():
 
 
 def test_the_core_of_stdc_is_the_minimiser_and_a_step_of_a_factor_goes_down():
-    from tdc_cli.methods import stdc
+    from tdc_cli.peers import stdc
 
     rng = np.random.default_rng(0)
     target, factors = rng.standard_normal((5, 6, 3)), {0: rng.standard_normal((5, 5)), 1: rng.standard_normal((6, 6))}

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from conftest import pixels, report_of, smooth
 
-from tdc_cli import methods, variational
+from tdc_cli import methods
 from tdc_cli.errors import ConfigError, InputError
-from tdc_cli.methods import brtf, fbcp, fbcp_image, linear, nearest
+from tdc_cli.methods import linear, nearest
+from tdc_cli.peers import brtf, fbcp, fbcp_image, variational
 from tdc_cli.tensor import cp_to_tensor, khatri_rao, unfold
 
 BAYES = ("fbcp", "fbcp-image", "fbcp-mp", "brtf")

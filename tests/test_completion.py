@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tdc_cli import methods
-from tdc_cli.commands.options import PATTERNS
+from tdc_cli.cli.options import PATTERNS
 
 BIN = Path(sys.executable).parent
 
@@ -108,7 +108,7 @@ def _suggested(*words):
 
 
 def test_every_command_method_and_pattern_is_suggested(folder):
-    from tdc_cli.commands.main import COMMANDS
+    from tdc_cli.cli.main import COMMANDS
 
     assert set(_suggested("tdc", "")) == set(COMMANDS)
     assert _suggested("tdc", "complete-image", "--method", "") == list(methods.REGISTRY)
@@ -122,7 +122,7 @@ def test_a_broken_configuration_file_does_not_stop_completion(folder):
 
 
 def test_completion_loads_nothing_heavy(folder):
-    code = ("import sys\nfrom tdc_cli.commands.main import main\n"
+    code = ("import sys\nfrom tdc_cli.cli.main import main\n"
             "try: main(prog_name='tdc')\nexcept SystemExit: pass\n"
             "print([m for m in ('numpy', 'PIL', 'scipy', 'numba', 'tqdm') if m in sys.modules], file=sys.stderr)")  # fmt: skip
     variables = {"_TDC_COMPLETE": "bash_complete", "COMP_WORDS": "tdc complete-image --method ", "COMP_CWORD": "3"}

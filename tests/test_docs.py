@@ -11,7 +11,7 @@ import click
 import pytest
 from conftest import ROOT
 
-from tdc_cli.commands.main import COMMANDS, main
+from tdc_cli.cli.main import COMMANDS, main
 
 TDC = Path(sys.executable).with_name("tdc")
 
@@ -83,7 +83,7 @@ def test_the_scripts_for_python_run(tmp_path):
     checks = """
 assert error < 0.03 and 0.8 < inside.mean() < 0.98
 from click.testing import CliRunner
-from tdc_cli.commands.main import main
+from tdc_cli.cli.main import main
 words = "sample_data/camera.png -o other.png --mask sample_data/mask_scratches.png --method field --seed 3"
 assert CliRunner().invoke(main, ["complete-image", *words.split()]).exit_code == 0
 assert np.array_equal(np.asarray(Image.open("filled.png")), np.asarray(Image.open("other.png")))

@@ -7,9 +7,10 @@ import pytest
 import scipy.fft
 from conftest import ROOT, smooth
 
-from tdc_cli import methods, threads
+from tdc_cli import methods
 from tdc_cli.errors import ConfigError, InputError
 from tdc_cli.patches import field
+from tdc_cli.run import threads
 
 COVARIANCE = np.array([[1.0, 0.8, 0.5], [0.8, 1.0, 0.7], [0.5, 0.7, 1.3]])
 

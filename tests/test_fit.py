@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tdc_cli import methods, metrics, synth
+from tdc_cli import methods, metrics
+from tdc_cli.bench import synth
 from tdc_cli.errors import ConfigError
 from tdc_cli.methods import datc
 from tdc_cli.model import diagnostics, fit, mixture, rank

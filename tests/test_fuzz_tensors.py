@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from test_fuzz import check_call, damaged, numbers, placed, tries
 from test_tensor_files import values_of, write_v73
 
-from tdc_cli.commands.main import main
+from tdc_cli.cli.main import main
 
 SHAPE = (5, 4, 3)
 

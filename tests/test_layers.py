@@ -13,39 +13,38 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # A part of the package may import parts of a lower level, and its own.
 LEVELS = (
     {"errors", "listed"},
-    {"tensor", "kernels", "display"},
-    {"shots"},
-    {"missing", "metrics", "synth", "mixtures", "report", "media", "panel", "side_by_side", "threads", "workers"},
-    {"page"},
-    {"model", "patches", "lowrank", "variational"},
+    {"tensor", "kernels"},
+    {"holes", "media", "metrics", "view"},
+    {"model", "patches"},
     {"methods"},
-    {"pipeline"},
-    {"experiment"},
-    {"batch", "arrays", "trial"},
-    {"commands"},
+    {"peers"},
+    {"run"},
+    {"arrays"},
+    {"bench"},
+    {"cli"},
 )
 # Arrays only: these know no files and no pictures.
-ALGORITHMS = {"model", "patches", "lowrank", "variational", "methods"}
+ALGORITHMS = {"model", "patches", "methods", "peers"}
 # Library -> the only parts or modules that may import it.
 PLACES = {
-    "click": {"commands"},
-    "joblib": {"batch"},
-    "tqdm": {"commands"},
+    "click": {"cli"},
+    "joblib": {"run"},
+    "tqdm": {"cli"},
     "tifffile": {"media"},
     "h5py": {"media"},
     "imagecodecs": {"media"},
     "imageio": {"media"},
     "av": {"media"},
-    # missing and side_by_side draw letters and lines with it, display scales down, page encodes; none of them opens a file.
-    "PIL": {"media", "missing", "display", "side_by_side", "page"},
-    "matplotlib": {"panel", "display", "experiment"},
-    "jinja2": {"page"},
-    "markupsafe": {"page"},
+    # holes and view draw letters and lines with it, scale down and encode; none of them opens a file.
+    "PIL": {"media", "holes", "view"},
+    "matplotlib": {"view", "bench"},
+    "jinja2": {"view"},
+    "markupsafe": {"view"},
     "cv2": {"methods"},
-    "tensorly": {"methods"},
+    "tensorly": {"peers"},
 }
 # Modules that may import NumPy only inside functions, because `tdc --help` imports them.
-QUICK = {"commands", "report", "errors", "__init__", "__main__"}
+QUICK = {"cli", "errors", "__init__", "__main__"}
 
 
 def part(path):
@@ -99,5 +98,5 @@ def test_the_check_sees_imports(tmp_path):
     """A check that finds nothing anywhere would pass as well."""
     found = {(kind, name) for path in MODULES for kind, name, _ in imports(path)}
     assert {(0, "numpy"), (0, "click"), (0, "PIL"), (1, "errors"), (1, "media")} <= found
-    tops = {name for kind, name, at_top in imports(PACKAGE / "pipeline" / "picture_files.py") if at_top}
+    tops = {name for kind, name, at_top in imports(PACKAGE / "run" / "picture_files.py") if at_top}
     assert "numpy" in tops and "panel" not in tops

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tdc_cli import experiment
-from tdc_cli.display import to_bytes
+from tdc_cli import bench as experiment
+from tdc_cli.bench import cells, gallery, media, samples
+from tdc_cli.bench.suites import faces, images, spatial, videos
 from tdc_cli.errors import InputError
-from tdc_cli.experiment import cells, gallery, media, samples
-from tdc_cli.experiment.suites import faces, images, spatial, videos
-from tdc_cli.page import Table
+from tdc_cli.view.display import to_bytes
+from tdc_cli.view.page import Table
 
 
 @pytest.fixture

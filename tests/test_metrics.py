@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tdc_cli import metrics, threads
-from tdc_cli.pipeline import stream
+from tdc_cli import metrics
+from tdc_cli.run import stream, threads
 
 TRUTH = stream(0, 9).integers(1, 255, (16, 12, 3)).astype(np.uint8)
 

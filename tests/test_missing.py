@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tdc_cli import missing
-from tdc_cli.commands.options import PATTERNS
+from tdc_cli import holes as missing
+from tdc_cli.cli.options import PATTERNS
 from tdc_cli.errors import ConfigError, MaskError
 
 

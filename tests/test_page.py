@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from PIL import Image
 from test_report import EXAMPLE
 
-from tdc_cli import display, page, shots
 from tdc_cli.methods import datc
 from tdc_cli.model.posterior import Scale
-from tdc_cli.page import charts, pictures
-from tdc_cli.report import Report
+from tdc_cli.run.report import Report
+from tdc_cli.view import display, page, shots
+from tdc_cli.view.page import charts, pictures
 
 EVIL = '"><img src=x onerror=alert(1)>&amp;</script>.png'
 TRACES = {

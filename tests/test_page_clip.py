@@ -12,8 +12,8 @@ from PIL import Image
 from test_page import Parsed, decoded, film, frames_report, pictures_of, report
 from test_shots import shot
 
-from tdc_cli import page, shots
-from tdc_cli.page import charts, reel
+from tdc_cli.view import page, shots
+from tdc_cli.view.page import charts, reel
 
 
 def player(text):

@@ -10,13 +10,14 @@ import pytest
 from conftest import ROOT, pixels, report_of
 from PIL import Image
 
-from tdc_cli import methods, threads
+from tdc_cli import methods
 from tdc_cli.errors import ConfigError, InputError
+from tdc_cli.holes import simulate
 from tdc_cli.methods import blocks, patches
-from tdc_cli.missing import simulate
 from tdc_cli.patches import calibrate, field
 from tdc_cli.patches import refine as passes
 from tdc_cli.patches.refine import Settings, refine
+from tdc_cli.run import threads
 
 SAMPLES = ROOT / "sample_data"
 FEW = Settings(passes=6)

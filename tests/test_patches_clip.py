@@ -230,7 +230,7 @@ def test_the_factor_of_observed_entries():
 
 
 def test_same_bits_with_one_and_two_threads():
-    from tdc_cli.threads import limited
+    from tdc_cli.run.threads import limited
 
     truth = clip(frames=3)
     observed = masked(truth.shape)

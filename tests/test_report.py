@@ -6,7 +6,7 @@ import pytest
 from conftest import report_of
 
 from tdc_cli.errors import InputError
-from tdc_cli.report import SCHEMA, VERSION, Report
+from tdc_cli.run.report import SCHEMA, VERSION, Report
 
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 EXAMPLE = {

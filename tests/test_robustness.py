@@ -54,7 +54,7 @@ def test_an_error_that_cannot_be_written_keeps_its_exit_code(folder, where):
 
 def inside(where, code, *words):
     """Run the program after `code` has changed something in its process, with its streams led elsewhere."""
-    code = f"import os, sys\nfrom tdc_cli.commands.main import main\n{code}\nmain(sys.argv[1:])"
+    code = f"import os, sys\nfrom tdc_cli.cli.main import main\n{code}\nmain(sys.argv[1:])"
     return subprocess.run(
         ["bash", "-c", f'"$@" {where}', "bash", sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120
     )
@@ -74,7 +74,7 @@ def test_no_file_takes_the_place_of_a_closed_stream(folder, where):
 
 def test_progress_goes_nowhere_but_to_standard_error(folder):
     """``print`` writes to standard output where standard error is None, as it is when closed."""
-    often = "import tdc_cli.commands.progress as progress\nprogress.LINE_SECONDS = 0.0"
+    often = "import tdc_cli.cli.progress as progress\nprogress.LINE_SECONDS = 0.0"
     done = inside("2>&-", often, *COMPLETE, "--missing-ratio", "0.2", "--json", "--progress")
     assert done.returncode == 0 and json.loads(done.stdout)["outputs"] == {"image": "b.png"}
 

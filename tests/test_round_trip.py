@@ -19,8 +19,8 @@ from click.testing import CliRunner
 from conftest import ROOT, put_between, smooth
 from PIL import Image, ImageCms
 
-from tdc_cli.commands.main import main
-from tdc_cli.commands.options import FORMATS
+from tdc_cli.cli.main import main
+from tdc_cli.cli.options import FORMATS
 
 PAGE = ROOT / "docs" / "formats.md"
 BEGIN, END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"

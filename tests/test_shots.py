@@ -7,7 +7,7 @@ import pytest
 from conftest import smooth
 from PIL import Image
 
-from tdc_cli import panel, shots, side_by_side
+from tdc_cli.view import panel, shots, side_by_side
 
 HEIGHT, WIDTH = 30, 44
 

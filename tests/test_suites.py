@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tdc_cli import experiment, methods, mixtures, synth
-from tdc_cli.experiment import detectable, least_squares, likeliest, paper, tables, tensors
-from tdc_cli.experiment.cells import Cell, Outcome, record
-from tdc_cli.experiment.suites import convergence, fit, rank, speed, synthetic
+from tdc_cli import bench as experiment
+from tdc_cli import methods
+from tdc_cli.bench import detectable, least_squares, likeliest, mixtures, paper, synth, tables, tensors
+from tdc_cli.bench.cells import Cell, Outcome, record
+from tdc_cli.bench.suites import convergence, fit, rank, speed, synthetic
 from tdc_cli.tensor import cp_to_tensor
 
 SHORT = {"burn_in": 20, "samples": 10, "chains": 1, "residual": "none"}

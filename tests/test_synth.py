@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from tdc_cli import synth
+from tdc_cli.bench import synth
 from tdc_cli.errors import ConfigError, InputError
 from tdc_cli.tensor import cp_to_tensor
 

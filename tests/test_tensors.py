@@ -13,7 +13,7 @@ import tifffile
 from conftest import report_of
 
 from tdc_cli import methods
-from tdc_cli.report import SCHEMA
+from tdc_cli.run.report import SCHEMA
 from tdc_cli.tensor import cp_to_tensor
 
 SHAPES = [(9, 8), (8, 7, 6), (6, 5, 4, 4), (5, 4, 3, 3, 3), (4, 3, 3, 2, 3, 2)]
@@ -412,7 +412,7 @@ def test_environment_and_file_give_defaults(tensor, run, folder):
 
 
 def test_a_run_beyond_the_memory_is_told(tensor, run, monkeypatch):
-    from tdc_cli.batch import estimate
+    from tdc_cli.run import estimate
 
     tensor()
     monkeypatch.setattr(estimate.os, "sysconf", lambda name: 1000)

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tdc_cli import methods, mixtures, synth, trial
+from tdc_cli import methods
+from tdc_cli.bench import mixtures, synth, trial
+from tdc_cli.bench.curve import Curve
+from tdc_cli.bench.trial import text
 from tdc_cli.errors import InputError
-from tdc_cli.experiment.curve import Curve
-from tdc_cli.report import SCHEMA, Report
-from tdc_cli.trial import text
+from tdc_cli.run.report import SCHEMA, Report
 
 SMALL = ["--shape", "8,8,8", "--rank", "1", "--missing-ratio", "0.3"]
 SHORT = ["--param", "burn_in=20", "--param", "samples=8", "--param", "residual=mixture", "--param", "rank=3"]
@@ -319,7 +320,7 @@ def test_a_damaged_problem_is_refused(tdc, folder):
 
 
 def test_a_method_that_fails_leaves_nothing(run, folder, monkeypatch):
-    from tdc_cli.methods import tmac
+    from tdc_cli.peers import tmac
 
     monkeypatch.setattr(tmac, "complete", lambda values, *_, **__: methods.Completion(mean=np.full(values.shape, np.nan)))
     result = run("--methods", "datc,tmac", "-o", "p.npz", "--report", "r.json")
@@ -369,6 +370,6 @@ def test_numbers_that_are_not_there_are_dashes():
 
 
 def test_the_kinds_of_the_help_are_those_there_are():
-    from tdc_cli.commands.synth import KINDS, NOISE_STD
+    from tdc_cli.cli.synth import KINDS, NOISE_STD
 
     assert list(KINDS) == list(synth.KINDS) and synth.draw((2, 2), 1).noise_std == pytest.approx(NOISE_STD)

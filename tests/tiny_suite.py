@@ -6,12 +6,13 @@ import time
 
 import numpy as np
 
-from tdc_cli import experiment, metrics
-from tdc_cli.experiment import figures as drawing
-from tdc_cli.experiment.cells import Cell, Choice
-from tdc_cli.experiment.completing import complete
-from tdc_cli.experiment.tables import Column, comparison
-from tdc_cli.page import Figure
+from tdc_cli import bench as experiment
+from tdc_cli import metrics
+from tdc_cli.bench import figures as drawing
+from tdc_cli.bench.cells import Cell, Choice
+from tdc_cli.bench.completing import complete
+from tdc_cli.bench.tables import Column, comparison
+from tdc_cli.view.page import Figure
 
 DEFAULTS = Choice(methods=("nearest", "linear"), ratios=(0.2, 0.5), seeds=2)
 

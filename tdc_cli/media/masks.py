@@ -1,4 +1,4 @@
-"""Mask pictures as grey levels; `tdc_cli.missing` says what they mean."""
+"""Mask pictures as grey levels; `tdc_cli.holes` says what they mean."""
 
 from dataclasses import dataclass
 from pathlib import Path

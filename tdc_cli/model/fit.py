@@ -7,7 +7,16 @@ import numpy as np
 
 from .mixture import reduce_components
 from .posterior import Moments
-from .rank import REFIT_SWEEPS, SAFETY, add_missed, energies, expected_law, noise_threshold, remove_unsupported, supported
+from .rank import (
+    REFIT_SWEEPS,
+    SAFETY,
+    add_missed,
+    energies,
+    expected_law,
+    noise_threshold,
+    remove_unsupported,
+    supported,
+)
 from .sampler import SWEEPS, expect_residuals, observation_law
 from .state import State
 

@@ -1,0 +1,1 @@
+"""The suites, a module each; see `tdc_cli.bench`."""

@@ -1,0 +1,147 @@
+"""Several pictures by `tdc complete-image`: what is printed, and the exit code."""
+
+import re
+
+import click
+
+from . import options
+from .progress import shown
+
+SOME_FAILED = 3
+LONG_COMPILATION = 5.0  # seconds; loading what was compiled before takes less
+_PASSED_OVER = {"hidden": "hidden {}", "other": "other kinds {}", "masks": "masks {}", "folders": "folders {} (--recursive enters them)"}
+
+
+def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, as_json, dry_run, quiet, verbose, progress):
+    """Complete pictures and folders of pictures.
+
+    Parameters
+    ----------
+    template : pipeline.Job
+        See `batch.folders.plan`.
+    inputs : sequence of Path
+    recursive, mask_suffix, jobs, fail_fast, as_json, dry_run, quiet, verbose, progress
+        The options of these names.
+
+    Returns
+    -------
+    int
+        Exit code.
+    """
+    import time
+
+    from ..run import folders
+    from ..run.batch import run, share
+    from ..run.summary import Summary
+    from ..run.threads import available
+
+    start = time.perf_counter()
+    extension = template.format and f".{template.format}"
+    batch = folders.plan(template, inputs, recursive=recursive, mask_suffix=mask_suffix, extension=extension)
+    jobs, threads = share(jobs, len(batch.tasks), template.threads)
+    if jobs * threads > available() and not quiet:
+        click.echo(f"tdc: note: {jobs} jobs of {threads} threads share {available()} cores", err=True)
+    with options.working(), shown(progress if progress is not None else not quiet) as monitor:
+        records = run(batch, dry=dry_run, jobs=jobs, threads=threads, fail_fast=fail_fast, monitor=monitor)
+        summary = Summary(template.command, template.seed, records, batch.ignored, time.perf_counter() - start, jobs, threads)
+    _tell(records, quiet, verbose)
+    if dry_run:
+        _describe(summary, as_json)
+    elif as_json:
+        click.echo(summary.to_json().encode(errors="backslashreplace"), nl=False)
+    elif not quiet:
+        click.echo(_in_words(template.output, summary))
+    written = dry_run or _write(batch, summary)
+    return 0 if written and not summary.count("failed") else SOME_FAILED
+
+
+def tell_compilation(seconds):
+    """Say where the time went, if much of it went into compiling."""
+    if seconds > LONG_COMPILATION:
+        click.echo(f"tdc: note: {seconds:.0f} s went into compiling, which later runs need not do again", err=True)
+
+
+def _tell(records, quiet, verbose):
+    """Warnings, each told once with the number of files, and what failed."""
+    if not quiet:
+        told = {}
+        for record in records:
+            for text in record.report.get("warnings", ()) if record.report else ():
+                told.setdefault(_gist(text, record), []).append(text)
+        for alike in told.values():
+            more = f" (and {len(alike) - 1} more like it)" if len(alike) > 1 else ""
+            click.echo(f"tdc: warning: {alike[0]}{more}", err=True)
+        tell_compilation(max((r.report["timing"]["compile"] for r in records if r.status == "done" and "timing" in r.report), default=0))
+    for record in records:
+        if record.error is not None:
+            click.echo(f"tdc: {record.error}", err=True)
+        if record.trace is not None and verbose:
+            click.echo(record.trace, err=True, nl=False)
+
+
+def _gist(text, record):
+    """What a warning says, whatever the file and the numbers in it."""
+    for name in (record.path, record.report["missing"]["mask"]):
+        text = text.replace(name, "") if name else text
+    return re.sub(r"\d+", "", text)
+
+
+def _in_words(output, summary):
+    """A line or two for a human."""
+    counts = [(summary.count("skipped"), "skipped"), (summary.count("failed"), "failed"), (summary.count("not_run"), "not begun")]
+    rest = "".join(f", {count} {what}" for count, what in counts if count)
+    line = f"{output}: {summary.count('done')} of {len(summary.records)} pictures completed{rest}, {summary.seconds:.1f} s"
+    return "\n".join([line, *_passed_over(summary)])
+
+
+def _passed_over(summary):
+    """A line on what was not looked at, or none."""
+    passed = ", ".join(_PASSED_OVER[kind].format(count) for kind, count in summary.ignored.items() if count)
+    return [f"  passed over: {passed}"] if passed else []
+
+
+def _write(batch, summary):
+    """Write the summary into the folder of reports and the index into that of pages; whether that worked."""
+    from ..errors import TdcError
+    from ..media.files import make_folder, write_text
+
+    try:
+        texts = dict(zip(batch.summaries, (summary.to_json(), summary.to_csv())))
+        if batch.index is not None:
+            from ..run import pages
+
+            texts[batch.index] = pages.index(batch, summary.records)
+        for path, text in texts.items():
+            make_folder(path.parent)
+            write_text(path, text, replace=True)
+    except TdcError as error:
+        click.echo(f"tdc: {error}", err=True)
+        return False
+    return True
+
+
+def _describe(summary, as_json):
+    """What a dry run has found: a line a file, and the sum."""
+    from ..run import estimate
+
+    found = [record for record in summary.records if record.status == "done"]  # a file that was skipped has the report of its run
+    whole = estimate.together([record.report["estimate"] for record in found], summary.jobs)
+    if as_json:
+        import json
+
+        files = [
+            {"path": r.path, "status": r.status, "error": r.error, "plan": r.report if r.status == "done" else None}
+            for r in summary.records
+        ]
+        values = {"files": files, "ignored": summary.ignored, "estimate": whole}
+        click.echo(json.dumps(values, indent=2, ensure_ascii=False).encode(errors="backslashreplace"))
+        return
+    for record in summary.records:
+        if record.status == "done":
+            plan = record.report
+            by = f"by mask {plan['missing']['mask']}" if plan["missing"]["mask"] else plan["missing"]["source"]
+            click.echo(f"{record.path}: {plan['missing']['ratio']:.1%} missing, {by}, to {plan['outputs']['image']}")
+        elif record.status == "skipped":
+            click.echo(f"{record.path}: done already")
+    for line in (f"{len(found)} pictures, {estimate.in_words(whole)}", *_passed_over(summary)):
+        click.echo(line)

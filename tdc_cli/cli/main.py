@@ -1,0 +1,168 @@
+"""The `tdc` command: finds subcommands when they are needed, and turns every error into one line and an exit code."""
+
+import contextlib
+import importlib
+import logging
+import signal
+import sys
+import threading
+import warnings
+
+import click
+
+from .. import __version__
+from ..errors import TdcError
+from . import options, streams
+
+# Name of the subcommand -> module in this package and its command. To add one: write the module, add a line.
+COMMANDS = {
+    "complete-image": ("image", "complete_image"),
+    "complete-video": ("video", "complete_video"),
+    "complete-tensor": ("tensor", "complete_tensor"),
+    "synth": ("synth", "synth"),
+    "bench": ("bench", "bench"),
+    "methods": ("methods", "methods_list"),
+    "info": ("info", "info"),
+    "report-schema": ("report_schema", "report_schema"),
+}
+
+EXIT_CODES = """\b
+Exit codes:
+  0    done
+  1    an input failed while it was worked on
+  2    wrong options or files, found before any work
+  3    some or all files of a folder failed
+  130  interrupted
+  141  the reader of the output has gone
+  143  told to end, by a signal"""
+
+
+class _ClosedPipe(Exception):
+    """Standard output was closed by its reader; not an OSError, which click would catch."""
+
+
+class _Terminated(KeyboardInterrupt):
+    """Another program, as the system before it goes down, asked this one to end: the same is cleaned up as after Ctrl-C."""
+
+
+class _Interrupted(Exception):
+    """A KeyboardInterrupt, for which click would print an empty line."""
+
+
+class Group(click.Group):
+    """Group that imports a subcommand only when it is asked for, and that reports errors as the whole program does."""
+
+    def list_commands(self, ctx):
+        return list(COMMANDS)
+
+    def get_command(self, ctx, cmd_name):
+        if cmd_name not in COMMANDS:
+            return None
+        module, name = COMMANDS[cmd_name]
+        return getattr(importlib.import_module(f".{module}", __package__), name)
+
+    def make_context(self, *args, **extra):
+        try:
+            return super().make_context(*args, **extra)
+        except BrokenPipeError as error:  # of --help
+            raise _ClosedPipe from error
+        except KeyboardInterrupt as error:
+            raise _Interrupted from error
+
+    def invoke(self, ctx):
+        try:
+            result = super().invoke(ctx)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except BrokenPipeError as error:
+            raise _ClosedPipe from error
+        except KeyboardInterrupt as error:
+            raise _Interrupted from error
+        return result
+
+    def main(self, args=None, prog_name=None, standalone_mode=True, **extra):
+        """Run, print errors as ``tdc: ...`` on standard error, and exit with the code that `EXIT_CODES` names."""
+        args = list(sys.argv[1:] if args is None else args)
+        if not standalone_mode:
+            return super().main(args, prog_name, standalone_mode=False, obj={"command": args}, **extra)
+        with streams.guarded(), _no_python_warnings(), _termination_heard():
+            code = self._run(args, prog_name, extra)
+        sys.exit(code)
+
+    def _run(self, args, prog_name, extra):
+        try:
+            return super().main(args, prog_name, standalone_mode=False, obj={"command": args}, **extra) or 0
+        except options.Failed as failed:
+            return _complain(failed.error, 1)
+        except (click.ClickException, TdcError) as error:
+            return _complain(error, 2)
+        except OSError as error:
+            # What has a name is looked at before the work, or within `options.working`.
+            return _complain(options.in_words(error), 2 if error.filename else 1)
+        except (click.Abort, KeyboardInterrupt, _Interrupted) as error:
+            terminated = isinstance(error.__cause__ or error, _Terminated)
+            return _complain("terminated", 143) if terminated else _complain("interrupted", 130)
+        except _ClosedPipe:
+            return 141
+        except MemoryError:
+            return _complain("not enough memory; try a smaller input", 1)
+        except Exception as error:
+            if {"-v", "--verbose"} & set(args):
+                raise
+            return _complain(f"unexpected {type(error).__name__}: {error}; run again with -v for the traceback", 1)
+
+
+@contextlib.contextmanager
+def _no_python_warnings():
+    """Within the block, what libraries tell programmers does not reach the user, unless ``python -W`` asks for it."""
+    logging.lastResort = logging.NullHandler()  # matplotlib and tifffile log warnings, which without a handler go to standard error
+    with warnings.catch_warnings():
+        if not sys.warnoptions:
+            warnings.simplefilter("ignore")
+        yield
+
+
+@contextlib.contextmanager
+def _termination_heard():
+    """Within the block SIGTERM raises `_Terminated`, where nobody has said what else it should do."""
+
+    def end(number, frame):
+        raise _Terminated
+
+    heard = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if heard:
+        signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        if heard:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _complain(error, code):
+    if isinstance(error, click.UsageError):
+        where = error.ctx.command_path if error.ctx else "tdc"
+        text = f"{error.format_message().rstrip('.')}; see '{where} --help'"
+    elif isinstance(error, click.ClickException):
+        text = error.format_message()
+    else:
+        text = str(error)
+    click.echo(f"tdc: {' '.join(text.split())}", err=True)
+    return code
+
+
+@click.group(
+    name="tdc",
+    cls=Group,
+    epilog=EXIT_CODES,
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "TDC"},
+)
+@click.version_option(__version__, prog_name="tdc")
+@options.config(lambda ctx: {name: ctx.command.get_command(ctx, name) for name in COMMANDS})
+def main():
+    """Fill in the missing parts of pictures, clips and tensors, and say how sure the result is.
+
+    Every option can also be given by an environment variable (TDC_COMPLETE_IMAGE_SEED=1) or in a file
+    (tdc --config tdc.toml ..., with a table [complete-image]). A flag comes before the environment, the environment before the
+    file, the file before the default.
+    """

@@ -1,1 +1,0 @@
-"""The suites, a module each; see `tdc_cli.experiment`."""

@@ -1,0 +1,52 @@
+"""What is missing: simulated patterns, and masks in all their forms.
+
+Everywhere in this package a bool array says what is *observed*: True = observed.
+"""
+
+from .masks import (
+    FAINT,
+    Mask,
+    color_distance,
+    empty_slices,
+    from_alpha,
+    from_array,
+    from_color,
+    from_image,
+    from_levels,
+    grown,
+    in_any_channel,
+    parse_color,
+    unit_of,
+)
+from .patterns import (
+    CLIP_PATTERNS,
+    PATTERNS,
+    lost_frames,
+    simulate,
+    simulate_frame,
+    simulate_tensor,
+    tensor_axes,
+)
+
+__all__ = [
+    "CLIP_PATTERNS",
+    "FAINT",
+    "PATTERNS",
+    "Mask",
+    "color_distance",
+    "empty_slices",
+    "from_alpha",
+    "from_array",
+    "from_color",
+    "from_image",
+    "from_levels",
+    "grown",
+    "in_any_channel",
+    "lost_frames",
+    "parse_color",
+    "simulate",
+    "simulate_frame",
+    "simulate_tensor",
+    "tensor_axes",
+    "unit_of",
+]

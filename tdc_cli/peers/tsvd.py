@@ -1,0 +1,117 @@
+"""Completion by the t-SVD: the tensor nuclear norm of a tensor of three modes, minimised by ADMM.
+
+Minimises ``sum_k ||F_k||_*`` over all X that agree with the observed entries, F_k the frontal slices of the discrete Fourier transform of
+X along its last mode. With M the observed entries (0 elsewhere), E = M - X where nothing is observed and 0 where something is, the dual
+variable Y and the penalty rho, an iteration is
+
+    X <- inverse transform of shrink(F_k, 1 / rho), F the transform of M - E + Y / rho
+    E <- M - X + Y / rho where nothing is observed
+    Y <- Y + rho (M - X - E)
+
+and rho grows by the factor `growth`. It stops when neither X nor E nor M - X - E changes any entry by more than `tolerance`. All this is
+in units of the largest observed size; the values of a photograph are of that order.
+
+The modes are not alike: the first two are the matrices, the last is the one that is transformed. For a picture that is its colours.
+
+References
+----------
+Z. Zhang, G. Ely, S. Aeron, N. Hao, M. Kilmer: Novel methods for multilinear data completion and de-noising based on tensor-SVD, CVPR 2014.
+C. Lu, J. Feng, Y. Chen, W. Liu, Z. Lin, S. Yan: Tensor robust principal component analysis with a new tensor nuclear norm, IEEE
+Transactions on Pattern Analysis and Machine Intelligence 42(4), 2020: the schedule of the penalty.
+"""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import scipy.fft
+
+from ..errors import ConfigError, InputError
+from ..methods import Completion, silent
+from .lowrank import check_stopping, in_data, in_units, shrink_singular_values, soft
+
+LARGEST_PENALTY = 1e10
+
+
+@dataclass(frozen=True)
+class Config:
+    """Parameters of the t-SVD.
+
+    Attributes
+    ----------
+    penalty : float
+        rho at the start.
+    growth : float
+        Factor of the penalty in every iteration, at least 1.
+    tolerance : float
+        Change that ends the run, in units of the largest observed size.
+    iterations : int
+        At most so many.
+    """
+
+    penalty: float = 1e-4
+    growth: float = 1.1
+    tolerance: float = 1e-8
+    iterations: int = 500
+
+    def __post_init__(self):
+        if not 0 < self.penalty < LARGEST_PENALTY:
+            raise ConfigError(f"penalty is {self.penalty:g}; it must be above 0 and below {LARGEST_PENALTY:g}")
+        if not 1 <= self.growth <= 2:
+            raise ConfigError(f"growth is {self.growth:g}; it must be from 1 to 2")
+        check_stopping(self.tolerance, self.iterations)
+
+
+def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
+    """Complete by ADMM.
+
+    Parameters
+    ----------
+    values : (n_1, n_2, n_3) ndarray of float
+        Entries where `observed` is False are never read.
+    observed : (n_1, n_2, n_3) ndarray of bool
+        True = observed.
+    config : Config
+    rng : numpy.random.Generator
+        Not used: the method is deterministic.
+    monitor : callable
+        Called as ``monitor(done, total, label)``.
+
+    Returns
+    -------
+    Completion
+
+    Raises
+    ------
+    InputError
+        Not three modes, nothing is observed, or observed entries are not finite.
+    """
+    if values.ndim != 3:
+        raise InputError(f"tsvd takes tensors of 3 modes, not {values.ndim}; try --method halrtc")
+    data, unit = in_units(values, observed)
+    penalty = config.penalty
+    estimate, rest, dual = (np.zeros(data.shape) for _ in range(3))
+    warnings = (f"tsvd had not converged after {config.iterations} iterations",)
+    for step in range(1, config.iterations + 1):
+        before = estimate, rest
+        estimate = low_rank(data - rest + dual / penalty, 1.0 / penalty)
+        rest = np.where(observed, 0.0, data - estimate + dual / penalty)
+        left = data - estimate - rest
+        monitor(step, config.iterations, "iteration")
+        if max(np.abs(change).max() for change in (estimate - before[0], rest - before[1], left)) < config.tolerance:
+            monitor(step, step, "iteration")
+            warnings = ()
+            break
+        dual += penalty * left
+        penalty = min(config.growth * penalty, LARGEST_PENALTY)
+    return Completion(mean=in_data(estimate, values, observed, unit), parameters=asdict(config), warnings=warnings)
+
+
+def low_rank(tensor, threshold):
+    """`tensor` with the singular values of all slices of its transform along the last mode lowered by `threshold`."""
+    depth = tensor.shape[2]
+    slices = np.ascontiguousarray(np.moveaxis(scipy.fft.rfft(tensor, axis=2), 2, 0))  # the others are the conjugates of these
+    shrunk = np.empty_like(slices)
+    for k, matrix in enumerate(slices):
+        # These two are real, which makes them four times faster.
+        shrunk[k] = shrink_singular_values(matrix.real if k == 0 or 2 * k == depth else matrix, soft(threshold))[0]
+    return scipy.fft.irfft(np.moveaxis(shrunk, 0, 2), n=depth, axis=2)

@@ -1,0 +1,176 @@
+"""The files of a batch, one after the other or in several processes.
+
+What comes of a file depends on that file and the options only, so the number of processes and their order change nothing but the time.
+"""
+
+import os
+import traceback
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from pathlib import Path
+
+from .. import media, methods
+from .. import run as pipeline
+from ..errors import OutputExists, TdcError
+from . import estimate
+from .report import Report
+from .summary import Record
+from .threads import available
+from .workers import settle
+
+
+def share(jobs, count, asked):
+    """Number of processes and of threads in each.
+
+    Parameters
+    ----------
+    jobs : int
+        Processes wanted.
+    count : int
+        Number of files; more processes have nothing to do.
+    asked : int or None
+        Threads wanted in each; None shares the cores out.
+
+    Returns
+    -------
+    (int, int)
+    """
+    jobs = max(1, min(jobs, count))
+    return jobs, asked or max(1, available() // jobs)
+
+
+def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods.silent):
+    """Complete every file, or only look at it.
+
+    Parameters
+    ----------
+    batch : folders.Batch
+    dry : bool
+        Write nothing: `look` instead of `complete`.
+    jobs : int
+        Processes; 1 works in this one.
+    threads : int
+        In each process.
+    fail_fast : bool
+        Begin no further file after one has failed; those that are being worked on are brought to their end.
+    monitor : callable
+        Called as ``monitor(done, total, label)`` after each file.
+
+    Returns
+    -------
+    tuple of Record
+        In the order of the batch.
+    """
+    records = {i: Record(str(task.path), "failed", task.error) for i, task in enumerate(batch.tasks) if task.error is not None}
+    failed = len(records)
+    # Looked for here too, so that going on with the last of many files does not start processes in vain.
+    records |= {i: record for i, task in enumerate(batch.tasks) if task.job is not None and (record := _finished(task.job))}
+    jobs = min(jobs, len(batch.tasks) - len(records))
+
+    def todo():
+        for i, task in enumerate(batch.tasks):
+            if fail_fast and failed:
+                return
+            if i not in records:
+                yield look if dry else complete, i, replace(task.job, threads=threads)
+
+    swept = [task.job for task in batch.tasks if task.job is not None and not dry]
+    pipeline.sweep(swept)
+    lost = None
+    try:
+        for i, record in _side_by_side(todo(), jobs, threads, fail_fast) if jobs > 1 else (_numbered(*item) for item in todo()):
+            records[i] = record
+            failed += record.status == "failed"
+            monitor(len(records), len(batch.tasks), f"files, {failed} failed" if failed else "files")
+    except BrokenProcessPool:
+        lost = "not done, because a worker process was killed; if memory was short, try fewer --jobs"
+    finally:
+        pipeline.sweep(swept)
+    for i, task in enumerate(batch.tasks):
+        if i not in records:
+            records[i] = Record(str(task.path), "failed", f"{task.path}: {lost}") if lost else Record(str(task.path), "not_run")
+    return tuple(records[i] for i in range(len(batch.tasks)))
+
+
+def complete(job):
+    """Complete one picture, unless that is done already and finished files are to be skipped; returns a Record and raises nothing."""
+
+    return _guarded(job, lambda: Record(str(job.input), "done", report=pipeline.run(job).to_dict(), thumbnail=_thumbnail(job)))
+
+
+def look(job):
+    """What `complete` would do, as a Record whose report is `estimate.describe` of the plan; nothing is written."""
+
+    return _guarded(job, lambda: Record(str(job.input), "done", report=estimate.describe(pipeline.prepare(job))))
+
+
+def _guarded(job, work):
+    """Result of `work`, or a Record of the error that it raised; a job that is done already and to be skipped is none."""
+    path, trace = str(job.input), None
+    try:
+        return work()
+    except OutputExists as error:
+        if job.skip_existing:
+            return _skipped(job)
+        text = str(error)
+    except TdcError as error:
+        text = str(error)
+    except OSError as error:
+        text = f"{error.filename or path}: {error.strerror or error}"
+    except MemoryError:
+        text = "not enough memory; try fewer --jobs, or a smaller picture"
+    except Exception as error:
+        text, trace = f"unexpected {type(error).__name__}: {error}; run again with -v for the traceback", traceback.format_exc()
+    text = " ".join(text.split())
+    return Record(path, "failed", text if path in text else f"{path}: {text}", trace=trace)
+
+
+def _finished(job):
+    """Record of a job that is done already and to be skipped, or None."""
+    return _skipped(job) if job.skip_existing and job.finished else None
+
+
+def _skipped(job):
+    """Record of a job that is not done again."""
+    return Record(str(job.input), "skipped", report=_earlier(job), thumbnail=_thumbnail(job))
+
+
+def _earlier(job):
+    """Report of the run that finished the job, where it was kept and is readable; else None."""
+    if job.report is None:
+        return None
+    try:
+        return Report.from_json(Path(job.report).read_text(encoding="utf-8")).to_dict()
+    except (OSError, ValueError, TdcError):
+        return None
+
+
+def _thumbnail(job):
+    """Thumbnail of the picture as it was written, if there is to be an index of pages; None where it is gone again."""
+    if job.html is None:
+        return None
+    from ..view import page
+
+    try:
+        written = media.read(job.output)
+    except (OSError, TdcError):
+        return None
+    return page.thumbnail(written.colour, written.full_range, written.mode == "CMYK")
+
+
+def _numbered(work, i, job):
+    return i, work(job)
+
+
+def _side_by_side(items, jobs, threads, fail_fast):
+    """Iterator over the results of ``_numbered(*item)`` in processes of their own, as they come."""
+    from joblib import Parallel, delayed, parallel_config
+
+    # Where the program is killed, joblib's helper process cleans up after it, and would say so to a user whom it does not concern.
+    silenced = "ignore::UserWarning:joblib.externals.loky.backend.resource_tracker"
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), silenced)))
+    with parallel_config("loky", inner_max_num_threads=threads, initializer=settle, initargs=(os.getpid(),)):
+        # One more file for each process in the queue keeps it from waiting, but would be begun after a failure.
+        ahead = jobs if fail_fast else 2 * jobs
+        pool = Parallel(jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=ahead, max_nbytes=None)
+        return pool(delayed(_numbered)(*item) for item in items)

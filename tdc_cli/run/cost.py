@@ -1,0 +1,113 @@
+"""What a run will take, from what runs have taken.
+
+A guess to plan by, within a factor of three for photographs on a processor like that of the measurements; much depends on how the holes
+lie, which it does not look at.
+"""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of one core and bytes of memory, linear in the numbers of entries and of missing entries.
+
+    Attributes
+    ----------
+    each, missing : float
+        Microseconds for every entry, for every missing entry.
+    most : float
+        Of all microseconds for missing entries, at most so many for every entry: patches that many of them touch are worked on once.
+    small : float or None
+        In place of `each` up to `SMALL` entries, where the method works longer; None: the same.
+    first : float
+        Microseconds for every entry of the first `FIRST`; what is learnt once from a part of the picture.
+    space : float
+        Bytes of a run without a picture: interpreter, libraries, compiled code.
+    space_each, space_missing : float
+        Bytes for every entry, for every missing entry.
+    """
+
+    each: float
+    missing: float
+    space: float
+    space_each: float
+    space_missing: float = 0.0
+    first: float = 0.0
+    small: float | None = None
+    most: float = math.inf
+
+
+FIRST = 250_000
+SMALL = 100_000  # as `methods.datc.SMALL`
+# Module of the method -> cost. Fitted by eye to processor time and peak memory of runs on one thread: a photograph
+# of 128x128, 256x256 and 512x512 (field and biharmonic) with scratches over 5 % and with half of the pixels missing; 4000x3000 with
+# scratches over 1 %. Small ones of datc: two tensors of 10,000 and 40,000 entries and a picture of 128x128, which took 420 to 1600 each.
+# From `fbcp` on: pictures of 256x256 or 512x512 with half of the pixels missing alone.
+COSTS = {
+    "tdc_cli.methods.field": Cost(1.5, 5, 120e6, 50),
+    "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 500),
+    "tdc_cli.methods.patches": Cost(0.5, 530, 250e6, 60, first=40),
+    "tdc_cli.methods.datc": Cost(100, 0, 200e6, 300, small=900),
+    "tdc_cli.peers.fbcp": Cost(25, 0, 80e6, 500),
+    "tdc_cli.peers.fbcp_image": Cost(15, 0, 80e6, 500),
+    "tdc_cli.peers.brtf": Cost(13, 0, 80e6, 550),
+    "tdc_cli.peers.falrtc": Cost(55, 0, 90e6, 110),
+    "tdc_cli.peers.halrtc": Cost(16, 0, 90e6, 150),
+    "tdc_cli.peers.rptc_scad": Cost(25, 0, 90e6, 150),
+    "tdc_cli.peers.tmac": Cost(10, 0, 90e6, 80),
+    "tdc_cli.peers.stdc": Cost(30, 0, 90e6, 145),
+    "tdc_cli.peers.tsvd": Cost(33, 0, 90e6, 100),
+    "tdc_cli.peers.spc": Cost(13, 0, 90e6, 60),
+    "tdc_cli.methods.opencv": Cost(0.1, 1.5, 80e6, 70),
+    "tdc_cli.methods.linear": Cost(0.1, 15, 90e6, 60, 340),
+    "tdc_cli.methods.nearest": Cost(0.1, 0.1, 80e6, 40),
+    "tdc_cli.peers.cp_masked": Cost(6, 0, 90e6, 120),
+}
+
+# Of what works otherwise on clips: 20 frames of 176x144 with strokes or text over 13 % of every second one (190 and 320 s), with 60 %
+# of the entries missing (260 s) and under noise (190 s), and 9 frames with strokes over one (17 s).
+CLIP_COSTS = {"tdc_cli.methods.patches": Cost(2, 1500, 250e6, 120, most=170)}
+
+
+def cost(method, entries, missing):
+    """Seconds of one core and bytes that completing a picture takes.
+
+    Parameters
+    ----------
+    method : methods.Method
+        A variant of another method costs what that one does.
+    entries, missing : int
+
+    Returns
+    -------
+    (float, float)
+    """
+    return _cost(COSTS[method.module], entries, missing)
+
+
+def _cost(each, entries, missing):
+    rate = each.each if each.small is None or entries > SMALL else each.small
+    of_missing = min(each.missing * missing, each.most * entries)
+    seconds = 1e-6 * (rate * entries + of_missing + each.first * min(entries, FIRST)) if missing else 0.0
+    return seconds, each.space + each.space_each * entries + each.space_missing * missing
+
+
+def clip_cost(method, entries, windows):
+    """Seconds of one core and bytes that completing a clip chunk by chunk takes.
+
+    Parameters
+    ----------
+    method : methods.Method
+    entries : int
+        Of a frame.
+    windows : list of (int, int)
+        Frames that the method sees of each chunk, and entries in them that are to be estimated.
+
+    Returns
+    -------
+    (float, float)
+    """
+    each = CLIP_COSTS.get(method.module, COSTS[method.module])
+    found = [_cost(each, entries * frames, estimated) for frames, estimated in windows]
+    return sum(seconds for seconds, _ in found), max((space for _, space in found), default=0.0)

@@ -1,0 +1,296 @@
+"""The report of a run, as JSON and as text.
+
+The layout is fixed by `SCHEMA` and versioned by its name: fields may be added within version 1, never removed or renamed.
+Numbers are finite: what has no value is null, and `warnings` says why.
+"""
+
+import json
+import math
+from dataclasses import dataclass, field, fields
+
+from ..errors import InputError
+
+VERSION = "tdc-report/1"
+SETTLED = 0.995  # share of the draws from which on the rank is told without it
+
+_NUMBER = {"type": ["number", "null"]}
+_COUNT = {"type": "integer", "minimum": 0}
+_SHARE = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
+_TEXT = {"type": ["string", "null"]}
+_NUMBERS = {"type": "array", "items": _NUMBER}
+
+
+def _object(properties, nullable=False, more=False, description=None, optional=None):
+    """JSON Schema of an object that has all `properties` and may have the `optional` ones; others only if `more`."""
+    made = {
+        "type": ["object", "null"] if nullable else "object",
+        "properties": properties | (optional or {}),
+        "required": list(properties),
+        "additionalProperties": more,
+    }
+    return made | ({"description": description} if description else {})
+
+
+def _map(items, nullable=False):
+    return {"type": ["object", "null"] if nullable else "object", "additionalProperties": items}
+
+
+_MIXTURE = {"weights": _NUMBERS, "means": _NUMBERS, "precisions": _NUMBERS}
+_MEASURES = {"rre": _NUMBER, "psnr": _NUMBER, "ssim": _NUMBER}
+
+SCHEMA = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "$id": VERSION,
+    "title": "Report of one run of tdc",
+    **_object(
+        {
+            "schema": {"const": VERSION},
+            "tool": _object({"name": {"const": "tdc"}, "version": {"type": "string"}}),
+            "command": {"type": "array", "items": {"type": "string"}, "description": "arguments as given"},
+            "seed": _COUNT,
+            "input": _object(
+                {
+                    "path": {"type": "string"},
+                    "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+                    "shape": {"type": "array", "items": _COUNT},
+                    "dtype": {"type": "string"},
+                    "mode": _TEXT,
+                },
+                optional={
+                    "frames": {"type": "integer", "minimum": 1, "description": "of a clip, whose shape begins with them"},
+                    "rate": {**_TEXT, "description": "frames a second of a clip, such as 30000/1001; null where there is none"},
+                },
+            ),
+            "missing": _object(
+                {
+                    "source": {"enum": ["mask", "alpha", "color", "nan", "simulated"]},
+                    "pattern": _TEXT,
+                    "count": {**_COUNT, "description": "missing entries, channels apart"},
+                    "pixels": {**_COUNT, "description": "positions with any channel missing; of tensors the same as count"},
+                    "ratio": {**_SHARE, "description": "count / number of entries"},
+                    "mask": _TEXT,
+                    "grey_levels": {**_COUNT, "description": "pixels of the mask neither black nor white, or partly transparent"},
+                }
+            ),
+            "method": _object({"name": {"type": "string"}, "parameters": {"type": "object"}}),
+            "rank": _object(
+                {
+                    "value": {"type": ["integer", "null"]},
+                    "posterior": _map(_NUMBER, nullable=True),
+                    "paper_count": {"type": ["integer", "null"]},
+                },
+                nullable=True,
+                description="null where the method has no rank",
+            ),
+            "mixture": _object(
+                _MIXTURE,
+                nullable=True,
+                description="of the residual; in fractions of the full range for integer pictures",
+            ),
+            "noise_std": {**_NUMBER, "description": "given or learnt; in fractions of the full range for integer pictures"},
+            "diagnostics": {
+                "type": ["object", "null"],
+                "properties": {
+                    "r_hat": _map(_NUMBER, nullable=True),
+                    "ess": _map(_NUMBER, nullable=True),
+                    "chains": _COUNT,
+                    "burn_in": _COUNT,
+                    "draws": _COUNT,
+                },
+                "required": ["r_hat", "ess", "chains", "burn_in", "draws"],
+                "description": "null where the method does not sample",
+            },
+            "uncertainty": _object(
+                {
+                    "mean_sd": {**_NUMBER, "description": "over the estimated entries, in the units of the output's own values"},
+                    "coverage90": {**_SHARE, "description": "share of missing entries whose truth lies in the 90 % interval"},
+                    "held_out": _object(
+                        {"count": {"type": "integer"}, "coverage90": _SHARE},
+                        nullable=True,
+                        description="observed entries hidden to calibrate the standard deviations, and the share of them inside their "
+                        "90 % interval, each half judged by the scale fitted to the other",
+                    ),
+                },
+                nullable=True,
+                description="null where the method gives no standard deviation",
+            ),
+            "metrics": _object(
+                {
+                    "all": _object(_MEASURES),
+                    "missing": _object(
+                        _MEASURES, description="over missing entries; ssim is always null: it needs whole windows"
+                    ),
+                    "incomplete": _object(_MEASURES, description="of the input with holes as 0"),
+                    "low_rank": _object(
+                        {"rre": _NUMBER}, nullable=True, more=True, description="of the low-rank part alone; synthetic problems"
+                    ),
+                    "oracle_floor": {**_NUMBER, "description": "rre over all entries of an oracle that knows all but the missing residual"},
+                    "frames": {
+                        "type": ["array", "null"],
+                        "items": _object({"frame": _COUNT, "psnr": _NUMBER, "ssim": _NUMBER, "missing_psnr": _NUMBER}),
+                        "description": "of every frame of a clip, whose PSNR above is of the pooled squared error, and SSIM the mean",
+                    },
+                },
+                nullable=True,
+                description="null where no truth is known; every ssim of a tensor is null: it is of pictures",
+            ),
+            "timing": _object(
+                {key: {"type": "number", "minimum": 0} for key in ("read", "compile", "complete", "write", "total")},
+                description="seconds",
+            ),
+            "environment": _object({"python": {"type": "string"}, "threads": {"type": "integer", "minimum": 1}}, more=True),
+            "outputs": _map({"type": "string"}),
+            "warnings": {"type": "array", "items": {"type": "string"}},
+        },
+        optional={
+            "synthetic": _object(
+                {
+                    "kind": {"type": "string"},
+                    "rank": _COUNT,
+                    "noise_std": _NUMBER,
+                    "mixture": {**_object(_MIXTURE), "description": "as drawn from; the precision of a part that is constant is null"},
+                    "weights": _object(
+                        {"true": _NUMBERS, "found": {"type": ["array", "null"], "items": _NUMBER}},
+                        description="absolute CP weights for factor columns of unit root mean square, largest first",
+                    ),
+                },
+                description="the truth of a synthetic problem",
+            ),
+        },
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run did and found; the fields are those of `SCHEMA`, plain Python values."""
+
+    tool: dict
+    command: list
+    seed: int
+    input: dict
+    missing: dict
+    method: dict
+    timing: dict
+    environment: dict
+    rank: dict | None = None
+    mixture: dict | None = None
+    noise_std: float | None = None
+    diagnostics: dict | None = None
+    uncertainty: dict | None = None
+    metrics: dict | None = None
+    outputs: dict = field(default_factory=dict)
+    warnings: list = field(default_factory=list)
+    synthetic: dict | None = None
+
+    def to_dict(self):
+        """Plain dict in the order of `SCHEMA`, every number finite; what was not is None and named in `warnings`."""
+        reasons = []
+        values = {"schema": VERSION}
+        for key in list(SCHEMA["properties"])[1:]:
+            if getattr(self, key) is not None or key in SCHEMA["required"]:
+                values[key] = _plain(getattr(self, key), key, reasons)
+        values["warnings"] += reasons
+        return values
+
+    def to_json(self):
+        """JSON text, two spaces of indent, with a final newline."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text):
+        """Inverse of `to_json`.
+
+        Raises
+        ------
+        InputError
+            Not JSON, another version, or fields that do not fit.
+        """
+        try:
+            values = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InputError(f"not a JSON report ({error})") from error
+        if not isinstance(values, dict) or values.get("schema") != VERSION:
+            raise InputError(f"not a report of version {VERSION}")
+        known = {f.name for f in fields(cls)}
+        odd = set(values) - known - {"schema"} | set(SCHEMA["required"]) - set(values)
+        if odd:
+            raise InputError(f"report with fields missing or unknown: {', '.join(sorted(odd))}")
+        return cls(**{key: value for key, value in values.items() if key != "schema"})
+
+    def summary(self):
+        """A few lines of text for a human, without a final newline."""
+        missing = self.missing
+        count, of, what = missing["count"], math.prod(self.input["shape"]), "entries"
+        if self.input["mode"] != "tensor":
+            pixels, channels = _places(self.input), _channels(self.input)
+            of = pixels * channels
+            if count == missing["pixels"] * channels:
+                count, of, what = missing["pixels"], pixels, "pixels"
+        main = next(iter(self.outputs), None)
+        name = self.outputs.get(main, self.input["path"])
+        lines = [
+            f"{'standard output' if name == '-' else name}: {count} of {of} {what} missing ({missing['ratio']:.1%}), "
+            f"{self.method['name']}, {self.timing['complete']:.1f} s"
+        ]
+        full = {"uint8": 255, "uint16": 65535}.get(self.input["dtype"])
+        of_full = f" of {full}" if full else ""
+        found = []
+        if self.rank and self.rank["value"] is not None:
+            share = (self.rank["posterior"] or {}).get(str(self.rank["value"]), 1.0)
+            found.append(f"rank {self.rank['value']}" + (f" ({share:.0%} of the draws)" if share < SETTLED else ""))
+        if self.noise_std:
+            found.append(f"noise sd {_short(self.noise_std * (full or 1))}{of_full}")
+        if self.uncertainty and self.uncertainty["mean_sd"] is not None:
+            found.append(f"mean uncertainty {_short(self.uncertainty['mean_sd'])}{of_full}")
+            if self.uncertainty["coverage90"] is not None:
+                found.append(f"90 % interval holds {self.uncertainty['coverage90']:.1%} of the truth")
+        if found:
+            lines.append("  " + ", ".join(found))
+        if self.metrics:
+            for label, key in (("all entries", "all"), ("missing entries", "missing"), ("before, holes as 0", "incomplete")):
+                shown = [
+                    f"{title} {self.metrics[key][name]:{style}}{unit}"
+                    for title, name, style, unit in (
+                        ("PSNR", "psnr", ".2f", " dB"),
+                        ("SSIM", "ssim", ".4f", ""),
+                        ("RRE", "rre", ".4f", ""),
+                    )
+                    if self.metrics[key][name] is not None
+                ]
+                if shown:
+                    lines.append(f"  {label}: {', '.join(shown)}")
+        for key, path in self.outputs.items():
+            if key != main:
+                lines.append(f"  {key}: {path}")
+        return "\n".join(lines)
+
+
+def _short(size):
+    """Three digits, or all before the point."""
+    return f"{size:.3g}" if size < 1000 or size >= 1e6 else f"{size:.0f}"
+
+
+def _places(described):
+    """Pixels of the input, in all frames of a clip."""
+    return math.prod(described["shape"][: 3 if "frames" in described else 2])
+
+
+def _channels(described):
+    """Colour channels of the input: alpha is never missing and does not count."""
+    shape = described["shape"][1:] if "frames" in described else described["shape"]
+    return 1 if len(shape) == 2 or described["mode"] == "LA" else 3 if described["mode"] == "RGBA" else shape[2]
+
+
+def _plain(value, where, reasons):
+    """`value` as JSON types; floats that are not finite become None with a line in `reasons`."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item, f"{where}.{key}", reasons) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, f"{where}[{i}]", reasons) for i, item in enumerate(value)]
+    if hasattr(value, "tolist"):  # NumPy's scalars and arrays, without importing NumPy
+        return _plain(value.tolist(), where, reasons)
+    if isinstance(value, float) and not math.isfinite(value):
+        reasons.append(f"{where} is null: its value was {value}")
+        return None
+    return value
