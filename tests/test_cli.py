@@ -274,7 +274,7 @@ def test_panels_show_what_is_known(complete):
              "whole picture"),
         (["--mask", "m.png", "--missing-ratio", "0.5"],
          "--mask and --missing-ratio exclude each other: holes are either given or simulated"),
-        (["--missing-pattern", "rows"], "--missing-pattern needs a --missing-ratio; see 'tdc complete-image --help'"),
+        (["--missing-pattern", "rows"], "--missing-pattern needs a --missing-ratio"),
         (["--invert-mask", "--missing-ratio", "0.5"], "--invert-mask and --mask-dilate need a --mask"),
         (["--mask", "m.png", "--uncertainty", "u.npy"],
          "method biharmonic gives no uncertainty; leave out --uncertainty or use one of: patches, field, datc, datc-sc, "
@@ -581,9 +581,9 @@ def test_every_parameter_has_a_meaning(name):
 
 
 def test_the_default_method_exists(tdc):
-    from tdc_cli.cli.image import DEFAULT_METHOD
+    from tdc_cli.names import DEFAULT_METHODS
 
-    assert DEFAULT_METHOD in methods.REGISTRY
+    assert DEFAULT_METHODS["picture"] in methods.REGISTRY
 
 
 # -- the installed program ----------------------------------------------------------------------------------------------------
@@ -690,7 +690,7 @@ def test_a_compilation_that_takes_long_says_so_while_it_lasts(capsys, monkeypatc
 
 def test_ctrl_c_while_the_program_is_loaded_is_one_line(folder):
     code = ("import sys, builtins\nreal = builtins.__import__\n"
-            "def stop(name, *more):\n    if name.endswith('commands.main'): raise KeyboardInterrupt\n    return real(name, *more)\n"
+            "def stop(name, *more):\n    if name.endswith('cli.main'): raise KeyboardInterrupt\n    return real(name, *more)\n"
             "from tdc_cli.__main__ import main\nbuiltins.__import__ = stop\nmain()")  # fmt: skip
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (130, "tdc: interrupted\n")

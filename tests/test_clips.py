@@ -17,7 +17,7 @@ from skimage.metrics import structural_similarity
 
 from tdc_cli import holes as missing
 from tdc_cli import metrics
-from tdc_cli.cli.options import CLIP_PATTERNS
+from tdc_cli.names import CLIP_PATTERNS
 from tdc_cli.errors import ConfigError, MaskError, OutputError
 from tdc_cli.media import files
 from tdc_cli.run.clip import chunks, plan

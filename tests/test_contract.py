@@ -112,7 +112,7 @@ def test_progress_is_told_and_ends_at_its_end(method):
 
 
 def test_the_report_parts_are_ready_for_json(method):
-    from tdc_cli.run.report import _plain
+    from tdc_cli.run.report import plain as _plain
 
     values, observed = picture()
     done = run(method, values, observed)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tdc_cli import holes as missing
-from tdc_cli.cli.options import PATTERNS
+from tdc_cli.names import PATTERNS
 from tdc_cli.errors import ConfigError, MaskError
 
 

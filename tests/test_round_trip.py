@@ -20,7 +20,7 @@ from conftest import ROOT, put_between, smooth
 from PIL import Image, ImageCms
 
 from tdc_cli.cli.main import main
-from tdc_cli.cli.options import FORMATS
+from tdc_cli.names import FORMATS
 
 PAGE = ROOT / "docs" / "formats.md"
 BEGIN, END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"

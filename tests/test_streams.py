@@ -13,7 +13,7 @@ from conftest import pixels, report_of, smooth
 from PIL import Image
 
 from tdc_cli import media
-from tdc_cli.cli.options import FORMATS
+from tdc_cli.names import FORMATS
 
 SCRIPT = str(Path(sys.executable).with_name("tdc"))
 QUICK = ["--mask", "m.png", "--method", "biharmonic"]

@@ -17,8 +17,8 @@ def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, 
 
     Parameters
     ----------
-    template : pipeline.Job
-        See `batch.folders.plan`.
+    template : Request
+        See `run.folders.plan`.
     inputs : sequence of Path
     recursive, mask_suffix, jobs, fail_fast, as_json, dry_run, quiet, verbose, progress
         The options of these names.
@@ -70,11 +70,11 @@ def _tell(records, quiet, verbose):
                 told.setdefault(_gist(text, record), []).append(text)
         for alike in told.values():
             more = f" (and {len(alike) - 1} more like it)" if len(alike) > 1 else ""
-            click.echo(f"tdc: warning: {alike[0]}{more}", err=True)
+            click.echo(f"tdc: warning: {options.worded(alike[0])}{more}", err=True)
         tell_compilation(max((r.report["timing"]["compile"] for r in records if r.status == "done" and "timing" in r.report), default=0))
     for record in records:
         if record.error is not None:
-            click.echo(f"tdc: {record.error}", err=True)
+            click.echo(f"tdc: {options.worded(record.error)}", err=True)
         if record.trace is not None and verbose:
             click.echo(record.trace, err=True, nl=False)
 
@@ -115,17 +115,17 @@ def _write(batch, summary):
             make_folder(path.parent)
             write_text(path, text, replace=True)
     except TdcError as error:
-        click.echo(f"tdc: {error}", err=True)
+        click.echo(f"tdc: {options.worded(str(error))}", err=True)
         return False
     return True
 
 
 def _describe(summary, as_json):
     """What a dry run has found: a line a file, and the sum."""
-    from ..run import estimate
+    from ..run import cost
 
     found = [record for record in summary.records if record.status == "done"]  # a file that was skipped has the report of its run
-    whole = estimate.together([record.report["estimate"] for record in found], summary.jobs)
+    whole = cost.together([record.report["estimate"] for record in found], summary.jobs)
     if as_json:
         import json
 
@@ -143,5 +143,5 @@ def _describe(summary, as_json):
             click.echo(f"{record.path}: {plan['missing']['ratio']:.1%} missing, {by}, to {plan['outputs']['image']}")
         elif record.status == "skipped":
             click.echo(f"{record.path}: done already")
-    for line in (f"{len(found)} pictures, {estimate.in_words(whole)}", *_passed_over(summary)):
+    for line in (f"{len(found)} pictures, {cost.in_words(whole)}", *_passed_over(summary)):
         click.echo(line)

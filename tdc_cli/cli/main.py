@@ -146,7 +146,7 @@ def _complain(error, code):
     elif isinstance(error, click.ClickException):
         text = error.format_message()
     else:
-        text = str(error)
+        text = options.worded(str(error))
     click.echo(f"tdc: {' '.join(text.split())}", err=True)
     return code
 

@@ -2,6 +2,7 @@
 
 import click
 
+from ..names import DEFAULT_METHODS, PICTURE
 from . import options
 
 BY_THE_PICTURE = "by the picture"  # what a default of None means
@@ -14,7 +15,6 @@ WIDTH, INDENT = 100, " " * 6  # of the text that says what a parameter means
 def methods_list(name, as_json):
     """List the completion methods, or the parameters of the method NAME with their defaults."""
     from .. import methods
-    from .image import DEFAULT_METHOD
 
     if name is None:
         rows = list(methods.REGISTRY.values())
@@ -23,7 +23,7 @@ def methods_list(name, as_json):
             return
         width = max(len(m.name) for m in rows)
         for method in rows:
-            marks = [*(["default"] if method.name == DEFAULT_METHOD else []), *(["with uncertainty"] if method.uncertainty else [])]
+            marks = [*(["default"] if method.name == DEFAULT_METHODS[PICTURE] else []), *(["with uncertainty"] if method.uncertainty else [])]
             click.echo(f"{method.name:{width}}  {method.summary}{' (' + ', '.join(marks) + ')' if marks else ''}")
         return
     method = methods.get(name)

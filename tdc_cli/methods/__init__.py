@@ -17,7 +17,7 @@ import typing
 from dataclasses import MISSING, dataclass, field, fields
 
 from .. import listed
-from ..errors import ConfigError
+from ..errors import ConfigError, NumericalError
 
 if typing.TYPE_CHECKING:
     import numpy as np
@@ -306,3 +306,34 @@ def get(name):
     if name not in REGISTRY:
         raise ConfigError(f"no method '{name}'; there are: {', '.join(REGISTRY)}")
     return REGISTRY[name]
+
+
+def solve(method, config, values, observed, *, rng, path, monitor=silent, **further):
+    """Completion by a method, whose estimate is found to be finite.
+
+    Parameters
+    ----------
+    method : Method
+    config : dataclass of the method
+    values : ndarray of float64
+    observed : ndarray of bool, of the same shape
+    rng : numpy.random.Generator
+    path : str
+        For messages.
+    monitor : callable
+    **further
+        Keywords that this method takes beyond those of all methods.
+
+    Raises
+    ------
+    NumericalError
+        The method gave values that are not finite.
+    """
+    import numpy as np
+
+    # NaN under the mask: a method that reads what it must not see is found out at once.
+    completion = method.load().complete(np.where(observed, values, np.nan), observed, config, rng=rng, monitor=monitor, **further)
+    bad = np.count_nonzero(~np.isfinite(completion.mean))
+    if bad:
+        raise NumericalError(f"{path}: method {method.name} gave {bad} values that are not finite; try another method")
+    return completion

@@ -5,6 +5,7 @@ lie, which it does not look at.
 """
 
 import math
+import os
 from dataclasses import dataclass
 
 
@@ -111,3 +112,31 @@ def clip_cost(method, entries, windows):
     each = CLIP_COSTS.get(method.module, COSTS[method.module])
     found = [_cost(each, entries * frames, estimated) for frames, estimated in windows]
     return sum(seconds for seconds, _ in found), max((space for _, space in found), default=0.0)
+
+
+def too_much(path, space):
+    """Words for a run on `path` that may want `space` bytes of memory, if the machine has less; else None."""
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not told on every system
+        return None
+    if space <= there:
+        return None
+    return f"{path}: may take {space / 1e9:.1f} GB of memory, and the machine has {there / 1e9:.1f} GB"
+
+
+def together(estimates, jobs):
+    """Estimate of a batch from those of its pictures, `jobs` at a time."""
+    return {"seconds": sum(e["seconds"] for e in estimates), "bytes": jobs * max((e["bytes"] for e in estimates), default=0)}
+
+
+def in_words(estimate):
+    """Such as ``about 3 min on one core and 300 MB``."""
+    seconds, space = estimate["seconds"], estimate["bytes"]
+    for unit, name in ((3600, "h"), (60, "min"), (1, "s")):
+        if seconds >= unit:
+            time = f"{math.ceil(seconds / unit)} {name}"
+            break
+    else:
+        time = "1 s"
+    return f"about {time} on one core and {math.ceil(space / 1e7) * 10} MB"

@@ -189,7 +189,7 @@ class Report:
         values = {"schema": VERSION}
         for key in list(SCHEMA["properties"])[1:]:
             if getattr(self, key) is not None or key in SCHEMA["required"]:
-                values[key] = _plain(getattr(self, key), key, reasons)
+                values[key] = plain(getattr(self, key), key, reasons)
         values["warnings"] += reasons
         return values
 
@@ -282,15 +282,15 @@ def _channels(described):
     return 1 if len(shape) == 2 or described["mode"] == "LA" else 3 if described["mode"] == "RGBA" else shape[2]
 
 
-def _plain(value, where, reasons):
-    """`value` as JSON types; floats that are not finite become None with a line in `reasons`."""
+def plain(value, where="", reasons=None):
+    """`value` as JSON types; with a list of `reasons`, floats that are not finite become None with a line in it."""
     if isinstance(value, dict):
-        return {str(key): _plain(item, f"{where}.{key}", reasons) for key, item in value.items()}
+        return {str(key): plain(item, f"{where}.{key}", reasons) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item, f"{where}[{i}]", reasons) for i, item in enumerate(value)]
+        return [plain(item, f"{where}[{i}]", reasons) for i, item in enumerate(value)]
     if hasattr(value, "tolist"):  # NumPy's scalars and arrays, without importing NumPy
-        return _plain(value.tolist(), where, reasons)
-    if isinstance(value, float) and not math.isfinite(value):
+        return plain(value.tolist(), where, reasons)
+    if reasons is not None and isinstance(value, float) and not math.isfinite(value):
         reasons.append(f"{where} is null: its value was {value}")
         return None
     return value

@@ -41,7 +41,7 @@ SCHEMA = {
                         "path": {"type": "string", "description": "the picture that was read"},
                         "status": {
                             "enum": list(STATUSES),
-                            "description": "skipped: done before; not_run: after a failure, with --fail-fast",
+                            "description": "skipped: done before; not_run: after a failure, with fail_fast",
                         },
                         "error": {"type": ["string", "null"]},
                         "report": {

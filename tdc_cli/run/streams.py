@@ -13,6 +13,7 @@ def stream(seed, purpose, *place):
     ----------
     seed, purpose : int
     *place : int
-        Where in the input, if each place has a stream of its own: the number of a frame.
+        Where in the input, if each place has a stream of its own: the number of a frame. NumPy fills such lists up with zeros, so that
+        what begins with frame 0 draws as a picture or an array of the same seed does.
     """
     return np.random.default_rng(np.random.SeedSequence([seed, purpose, *place]))

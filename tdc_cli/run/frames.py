@@ -1,21 +1,19 @@
-"""A clip gone through frame by frame, with what is known of each frame beside it."""
+"""An input gone through frame by frame, with what is known of each frame beside it; a picture and a tensor are one frame."""
 
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
-from ...holes import in_any_channel
-from ...media import Media
-from ...media.video import Clip
-from ...view.display import limits
-from .. import holes
-from ..seeds import NOISE, stream
-from ..values import check_size, scaled
-from . import holes as holes_of
+from ..holes import in_any_channel
+from ..media import Media
+from ..media.video import Clip
+from ..view.display import limits
+from .holes import Coloured, Holes, Transparent, find_nan
+from .sources import Source
+from .streams import NOISE, stream
+from .values import check_size, scaled
 
 
 @dataclass(frozen=True)
@@ -47,40 +45,48 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Given:
-    """What a clip is completed from.
+class Incomplete:
+    """What is completed: an input, its holes, and the noise that is added.
 
     Attributes
     ----------
-    clip : Clip
-    holes : object
-        See `clip.holes`.
+    source : Source
+    holes : Holes
     begin, end : int
         Frames that are worked on.
     noise : float
         Standard deviation of the noise to add.
     seed : int
-    truth : Clip or None
-        The reference, or the clip itself where holes or noise are simulated.
+    truth : Source or None
+        The reference, or the input itself where holes or noise are simulated.
     """
 
-    clip: Clip
-    holes: Any
+    source: Source
+    holes: Holes
     begin: int
     end: int
     noise: float
     seed: int
-    truth: Clip | None
+    truth: Source | None
 
     @property
-    def shape(self):
-        """Shape of a frame's colours."""
-        return self.clip.colour_shape
+    def in_time(self):
+        """Whether there are frames that follow each other."""
+        return isinstance(self.source, Clip)
+
+    @property
+    def entries(self):
+        """Of a frame's colours, or of a tensor."""
+        return int(np.prod(self.source.colour_shape))
 
     @property
     def must_look(self):
         """Whether the holes depend on what is in the frames."""
-        return self.clip.dtype.kind == "f" or isinstance(self.holes, (holes_of.Coloured, holes_of.Transparent))
+        return self.source.dtype.kind == "f" or isinstance(self.holes, Coloured | Transparent)
+
+    def name(self, number):
+        """What a frame is called in messages."""
+        return f"{self.source.path}, frame {number}" if self.in_time else self.source.path
 
     def frames(self, start=0, stop=None, *, pictures=True, truth=False) -> Iterator[Frame]:
         """Iterate over frames, each decoded as it goes.
@@ -93,14 +99,14 @@ class Given:
         truth : bool
             Whether the frames have their `truth`, where it is known.
         """
-        stop = self.clip.count if stop is None else stop
-        everything = np.broadcast_to(True, self.shape)
+        stop = self.source.count if stop is None else stop
+        everything = np.broadcast_to(True, self.source.colour_shape)
         read = self.holes.reader(start)
-        medias = self.clip.frames(start, stop) if pictures else iter([None] * (stop - start))
-        truths = self.truth.frames(start, stop) if truth and self.truth is not None and self.truth is not self.clip else None
+        medias = self.source.frames(start, stop) if pictures else iter([None] * (stop - start))
+        truths = self.truth.frames(start, stop) if truth and self.truth is not None and self.truth is not self.source else None
         for number, media in zip(range(start, stop), medias):
             reference = None if truths is None else next(truths).colour
-            if truth and self.truth is self.clip:
+            if truth and self.truth is self.source:
                 reference = media.colour
             inside = self.begin <= number < self.end
             mask = read(number, media)
@@ -112,11 +118,11 @@ class Given:
     def _frame(self, number, media, mask, everything, reference):
         observed, grey = everything, 0
         if mask is not None:
-            observed = mask.over(self.shape)
+            observed = mask.over(self.source.colour_shape)
             grey = mask.grey_levels
         further = 0
-        if media is not None and self.clip.dtype.kind == "f":
-            nan = holes.find_nan(media.colour, f"{self.clip.path}, frame {number}")
+        if media is not None and self.source.dtype.kind == "f":
+            nan = find_nan(media.colour, self.name(number))
             if nan.any():
                 further = int(np.count_nonzero(nan & observed))
                 observed = observed & ~nan
@@ -126,7 +132,7 @@ class Given:
         """Colours of a frame as a method gets them, with the noise that was asked for, which is the same whatever frames are asked for."""
         noise = self.noise if frame.inside else 0.0
         rng = stream(self.seed, NOISE, frame.number)
-        return scaled(frame.media.colour, self.clip.full_range, f"{self.clip.path}, frame {frame.number}", noise=noise, rng=rng)
+        return scaled(frame.media.colour, self.source.full_range, self.name(frame.number), noise=noise, rng=rng)
 
 
 class Window:
@@ -163,9 +169,9 @@ class Survey:
         Missing entries, and positions with any of them, of every frame.
     grey_levels, nan : int
     low, high : float
-        Of the truth; not finite where it has such entries.
+        Of the truth in frames that follow each other; not finite where it has such entries.
     limits : (float, float)
-        Values that are shown as black and as white.
+        Values that frames are shown with as black and as white.
     """
 
     counts: np.ndarray
@@ -177,7 +183,7 @@ class Survey:
     limits: tuple
 
 
-def survey(given, monitor):
+def survey(incomplete, monitor):
     """Go through all frames once; a `Survey`.
 
     Raises
@@ -185,35 +191,25 @@ def survey(given, monitor):
     InputError, MaskError
         Values that cannot be worked with.
     """
-    count = given.clip.count
-    counts, pixels = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    source = incomplete.source
+    counts, pixels = np.zeros(source.count, dtype=np.int64), np.zeros(source.count, dtype=np.int64)
     grey = nan = 0
     low, high = np.inf, -np.inf
-    shown = [] if given.clip.full_range else [np.zeros(0)]
-    ranged = given.truth is not None and given.truth.dtype.kind == "f"
-    for frame in given.frames(pictures=given.must_look or ranged, truth=ranged):
+    shown = [] if source.full_range else [np.zeros(0)]
+    ranged = incomplete.in_time and incomplete.truth is not None and incomplete.truth.dtype.kind == "f"
+    for frame in incomplete.frames(pictures=incomplete.must_look or ranged, truth=ranged):
         absent = ~frame.observed
         counts[frame.number] = np.count_nonzero(absent)
-        pixels[frame.number] = np.count_nonzero(in_any_channel(absent)) if counts[frame.number] else 0
+        if counts[frame.number]:
+            pixels[frame.number] = counts[frame.number] if source.mode == "tensor" else np.count_nonzero(in_any_channel(absent))
         grey += frame.grey_levels
         nan += frame.nan
         if frame.truth is not None and frame.inside:
             low, high = np.minimum(low, frame.truth.min()), np.maximum(high, frame.truth.max())  # these keep NaN
-        if given.clip.full_range is None:
-            shown = [np.array(limits(None, frame.media.colour, *shown))]
-        monitor(frame.number + 1, count, "reading")
+        if incomplete.in_time:
+            if source.full_range is None:
+                shown = [np.array(limits(None, frame.media.colour, *shown))]
+            monitor(frame.number + 1, source.count, "reading")
     if ranged and np.isfinite([low, high]).all():
-        check_size(np.array([low, high]), given.truth.path, "scale it down")
-    return Survey(counts, pixels, grey, nan, float(low), float(high), limits(given.clip.full_range, *shown))
-
-
-def check_alike(reference, clip):
-    """Refuse a reference that is not like the clip; InputError."""
-    if (reference.count, tuple(reference.shape), reference.dtype) != (clip.count, tuple(clip.shape), clip.dtype):
-        raise InputError(
-            f"reference {reference.path} is {_in_words(reference)} but clip {clip.path} is {_in_words(clip)}; they must be alike"
-        )
-
-
-def _in_words(clip):
-    return f"{clip.count} frames of {clip.shape[1]}x{clip.shape[0]} {clip.mode} {clip.dtype}"
+        check_size(np.array([low, high]), incomplete.truth.path, "scale it down")
+    return Survey(counts, pixels, grey, nan, float(low), float(high), limits(source.full_range, *shown) if incomplete.in_time else ())

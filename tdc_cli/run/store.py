@@ -1,6 +1,6 @@
-"""Finished chunks, kept in a folder beside the output until the whole clip is done.
+"""Finished regions, kept until the whole input is done: in memory, or in a folder beside the output.
 
-Only what was estimated is kept. A chunk appears whole or not at all, so that a run that was killed goes on behind the last one.
+Only what was estimated is kept. In a folder a region appears whole or not at all, so that a run that was killed goes on behind the last one.
 """
 
 import contextlib
@@ -12,21 +12,60 @@ import zlib
 
 import numpy as np
 
-from ... import __version__
-from ...errors import ConfigError, OutputError, OutputExists
-from ...media import files
+from .. import __version__
+from ..errors import ConfigError, OutputError, OutputExists
+from ..media import files
+from .report import plain
 
 FINGERPRINT = "run.json"
 
 
-class Store:
-    """The finished chunks of one run.
+class Memory:
+    """Finished regions of a run that is not to be resumed."""
+
+    folder, used = None, False
+
+    def __init__(self):
+        self._regions = {}
+
+    def check(self, **how):
+        """Nothing is left of an earlier run."""
+
+    def open(self, resume, output):
+        """Nothing is to be made."""
+
+    def close(self):
+        """Nobody else waits."""
+
+    def remove(self):
+        """Forget all regions."""
+        self._regions.clear()
+
+    def holds(self, region):
+        """Whether a finished region is there."""
+        return region in self._regions
+
+    def facts(self, region):
+        """What was noted of a finished region, a dict."""
+        return self._regions[region][2]
+
+    def save(self, region, values, sd, facts):
+        """Keep a region; see `Folder.save`."""
+        self._regions[region] = values, sd, facts
+
+    def load(self, region):
+        """Estimates and standard deviations (None where there are none) as `save` got them."""
+        return self._regions[region][:2]
+
+
+class Folder:
+    """Finished regions of a run that may be resumed, in a folder.
 
     Parameters
     ----------
     folder : Path
     fingerprint : dict
-        What the chunks depend on, ready for JSON: chunks of another one are not used.
+        What the regions depend on, ready for JSON: regions of another one are not used.
     """
 
     def __init__(self, folder, fingerprint):
@@ -52,7 +91,7 @@ class Store:
             return
         if not self.folder.is_dir():
             raise OutputError(
-                f"{output}: finished chunks would be kept in {self.folder}, which is a file; move it away, or name another output"
+                f"{output}: finished regions would be kept in {self.folder}, which is a file; move it away, or name another output"
             )
         if self._busy():
             raise _taken(output)
@@ -60,13 +99,13 @@ class Store:
             return
         if resume and self._known() not in (None, self._fingerprint):
             raise ConfigError(
-                f"--resume: the finished chunks in {self.folder} are of another input, other options or another version; repeat those, or "
-                "begin anew with --overwrite in place of --resume"
+                f"`resume`: the finished regions in {self.folder} are of another input, other options or another version; repeat those, or "
+                "begin anew with `overwrite` in place of `resume`"
             )
         if not resume and not replace:
             raise OutputError(
-                f"{output}: a run that did not come to its end has left finished chunks in {self.folder}; go on with --resume, or begin "
-                "anew with --overwrite"
+                f"{output}: a run that did not come to its end has left finished regions in {self.folder}; go on with `resume`, or begin "
+                "anew with `overwrite`"
             )
 
     def open(self, resume, output):
@@ -75,7 +114,7 @@ class Store:
         Parameters
         ----------
         resume : bool
-            Whether finished chunks stay.
+            Whether finished regions stay.
         output : path-like
             For messages.
 
@@ -105,7 +144,7 @@ class Store:
                 raise OutputError(f"{mark}: cannot be written ({error.strerror})") from error
 
     def close(self):
-        """Let others use the folder, which goes if it holds no chunk."""
+        """Let others use the folder, which goes if it holds no region."""
         if self._lock:
             self._lock.close()
             self._lock = None
@@ -118,30 +157,30 @@ class Store:
 
     @property
     def used(self):
-        """Whether any chunk is there."""
+        """Whether any region is there."""
         return any(self.folder.glob("*.npz"))
 
-    def holds(self, chunk):
-        """Whether a finished chunk is there, without damage anywhere: all of it is read."""
+    def holds(self, region):
+        """Whether a finished region is there, without damage anywhere: all of it is read."""
         try:
-            with np.load(self._path(chunk), allow_pickle=False) as arrays:
+            with np.load(self._path(region), allow_pickle=False) as arrays:
                 held = {name: arrays[name] for name in arrays}
             json.loads(str(held["facts"]))
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
             return False
         return True
 
-    def facts(self, chunk):
-        """What was noted of a finished chunk, a dict."""
-        with np.load(self._path(chunk), allow_pickle=False) as arrays:
+    def facts(self, region):
+        """What was noted of a finished region, a dict."""
+        with np.load(self._path(region), allow_pickle=False) as arrays:
             return json.loads(str(arrays["facts"]))
 
-    def save(self, chunk, values, sd, facts):
-        """Keep a chunk.
+    def save(self, region, values, sd, facts):
+        """Keep a region.
 
         Parameters
         ----------
-        chunk : Chunk
+        region : Region
         values : ndarray
             Estimates of one frame after the other, as they are written.
         sd : ndarray or None
@@ -154,18 +193,18 @@ class Store:
         OutputError
             A full disk.
         """
-        arrays = {"values": values, "facts": np.array(json.dumps(facts))} | ({} if sd is None else {"sd": sd})
+        arrays = {"values": values, "facts": np.array(json.dumps(plain(facts)))} | ({} if sd is None else {"sd": sd})
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)
-        files.write_bytes(self._path(chunk), buffer.getvalue(), replace=True)
+        files.write_bytes(self._path(region), buffer.getvalue(), replace=True)
 
-    def load(self, chunk):
+    def load(self, region):
         """Estimates and standard deviations (None where there are none) as `save` got them."""
-        with np.load(self._path(chunk), allow_pickle=False) as arrays:
+        with np.load(self._path(region), allow_pickle=False) as arrays:
             return arrays["values"], arrays.get("sd")
 
-    def _path(self, chunk):
-        return self.folder / f"{chunk.first:08d}-{chunk.end:08d}.npz"
+    def _path(self, region):
+        return self.folder / f"{region.name}.npz"
 
     def _busy(self):
         """Whether another process holds the folder."""
