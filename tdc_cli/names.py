@@ -1,4 +1,9 @@
-"""Every choice that a user makes by name. Free of NumPy, so that ``tdc --help`` stays quick; tests hold the lists against what they name."""
+"""Every choice that a user makes by name, and the names of what is measured.
+
+Free of NumPy, so that ``tdc --help`` stays quick; tests hold the lists against what they name.
+"""
+
+from dataclasses import dataclass
 
 PICTURE, CLIP, TENSOR = KINDS_OF_INPUT = ("picture", "clip", "tensor")
 DEFAULT_METHODS = {PICTURE: "patches", CLIP: "patches", TENSOR: "datc"}
@@ -12,3 +17,37 @@ FORMATS = ("png", "jpg", "tif", "webp", "bmp", "npy")
 RESIDUALS = ("auto", "mixture", "none", "separable")
 # Laws of the residual in synthetic problems.
 RESIDUAL_LAWS = ("zero", "gaussian", "sparse", "mixture", "mixture-shifted")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How near a result is to the truth, one number; `metrics.MEASURES` has the function of the same key.
+
+    Attributes
+    ----------
+    key : str
+        In reports.
+    title : str
+    digits : int
+        Behind the point, where people read it.
+    unit : str
+        What follows the number.
+    meaning : str
+    later : bool
+        Whether reports of earlier versions of the program lack it.
+    """
+
+    key: str
+    title: str
+    digits: int
+    unit: str
+    meaning: str
+    later: bool = False
+
+
+MEASURES = (
+    Measure("psnr", "PSNR", 2, " dB", "peak signal-to-noise ratio"),
+    Measure("ssim", "SSIM", 4, "", "structural similarity, which needs whole windows and so is not known for missing entries alone"),
+    Measure("rre", "RRE", 4, "", "relative reconstruction error"),
+    Measure("mae", "MAE", 3, "", "mean absolute error, in the units of the file", later=True),
+)

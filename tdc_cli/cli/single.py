@@ -118,7 +118,7 @@ def _describe(plan, as_json):
         )
     else:
         how = {"mask": f"by mask {missing['mask']}", "color": f"by color {plan.request.mask_color}", "alpha": "as transparent",
-               "nan": "as NaN", "simulated": "simulated"}[missing["source"]]  # fmt: skip
+               "nan": "as NaN", "value": "by value", "simulated": "simulated"}[missing["source"]]  # fmt: skip
         line = (
             f"{source.path}: {missing['count']} of {plan.incomplete.entries} entries missing ({missing['ratio']:.1%}) {how}, "
             f"to be completed by {plan.method.name}"

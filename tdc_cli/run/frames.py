@@ -10,7 +10,7 @@ from ..holes import in_any_channel
 from ..media import Media
 from ..media.video import Clip
 from ..view.display import limits
-from .holes import Coloured, Holes, Transparent, find_nan
+from .holes import Coloured, Holes, Transparent, find_absent
 from .sources import Source
 from .streams import NOISE, stream
 from .values import check_size, scaled
@@ -31,8 +31,8 @@ class Frame:
         Whether the frame is worked on at all; if not, everything is observed.
     truth : ndarray or None
         Colours that the result is measured against.
-    grey_levels, nan : int
-        Pixels of the mask that are neither black nor white; further entries that are NaN.
+    grey_levels, by_value : int
+        Pixels of the mask that are neither black nor white; further entries that their values say are missing.
     """
 
     number: int
@@ -41,7 +41,7 @@ class Frame:
     inside: bool
     truth: np.ndarray | None
     grey_levels: int = 0
-    nan: int = 0
+    by_value: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,8 @@ class Incomplete:
     seed : int
     truth : Source or None
         The reference, or the input itself where holes or noise are simulated.
+    stand_ins : tuple of float
+        Numbers that stand for what is missing, as NaN does.
     """
 
     source: Source
@@ -68,6 +70,7 @@ class Incomplete:
     noise: float
     seed: int
     truth: Source | None
+    stand_ins: tuple = ()
 
     @property
     def in_time(self):
@@ -82,7 +85,12 @@ class Incomplete:
     @property
     def must_look(self):
         """Whether the holes depend on what is in the frames."""
-        return self.source.dtype.kind == "f" or isinstance(self.holes, Coloured | Transparent)
+        return self._by_value or isinstance(self.holes, Coloured | Transparent)
+
+    @property
+    def _by_value(self):
+        """Whether values may say that an entry is missing."""
+        return self.source.dtype.kind == "f" or bool(self.stand_ins)
 
     def name(self, number):
         """What a frame is called in messages."""
@@ -121,11 +129,11 @@ class Incomplete:
             observed = mask.over(self.source.colour_shape)
             grey = mask.grey_levels
         further = 0
-        if media is not None and self.source.dtype.kind == "f":
-            nan = find_nan(media.colour, self.name(number))
-            if nan.any():
-                further = int(np.count_nonzero(nan & observed))
-                observed = observed & ~nan
+        if media is not None and self._by_value:
+            absent = find_absent(media.colour, self.name(number), self.stand_ins)
+            if absent.any():
+                further = int(np.count_nonzero(absent & observed))
+                observed = observed & ~absent
         return Frame(number, media, observed, True, reference, grey, further)
 
     def values(self, frame):
@@ -167,7 +175,7 @@ class Survey:
     ----------
     counts, pixels : (T,) ndarray of int
         Missing entries, and positions with any of them, of every frame.
-    grey_levels, nan : int
+    grey_levels, by_value : int
     low, high : float
         Of the truth in frames that follow each other; not finite where it has such entries.
     limits : (float, float)
@@ -177,7 +185,7 @@ class Survey:
     counts: np.ndarray
     pixels: np.ndarray
     grey_levels: int
-    nan: int
+    by_value: int
     low: float
     high: float
     limits: tuple
@@ -193,7 +201,7 @@ def survey(incomplete, monitor):
     """
     source = incomplete.source
     counts, pixels = np.zeros(source.count, dtype=np.int64), np.zeros(source.count, dtype=np.int64)
-    grey = nan = 0
+    grey = by_value = 0
     low, high = np.inf, -np.inf
     shown = [] if source.full_range else [np.zeros(0)]
     ranged = incomplete.in_time and incomplete.truth is not None and incomplete.truth.dtype.kind == "f"
@@ -203,7 +211,7 @@ def survey(incomplete, monitor):
         if counts[frame.number]:
             pixels[frame.number] = counts[frame.number] if source.mode == "tensor" else np.count_nonzero(in_any_channel(absent))
         grey += frame.grey_levels
-        nan += frame.nan
+        by_value += frame.by_value
         if frame.truth is not None and frame.inside:
             low, high = np.minimum(low, frame.truth.min()), np.maximum(high, frame.truth.max())  # these keep NaN
         if incomplete.in_time:
@@ -212,4 +220,4 @@ def survey(incomplete, monitor):
             monitor(frame.number + 1, source.count, "reading")
     if ranged and np.isfinite([low, high]).all():
         check_size(np.array([low, high]), incomplete.truth.path, "scale it down")
-    return Survey(counts, pixels, grey, nan, float(low), float(high), limits(source.full_range, *shown) if incomplete.in_time else ())
+    return Survey(counts, pixels, grey, by_value, float(low), float(high), limits(source.full_range, *shown) if incomplete.in_time else ())

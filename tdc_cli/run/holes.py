@@ -183,13 +183,35 @@ class Decision:
     warnings: tuple = field(default=())
 
 
-def find_nan(values, path):
-    """Where `values` are NaN, a bool array of their shape; InputError if any is infinite."""
-    if values.dtype.kind != "f":
-        return np.zeros(values.shape, dtype=bool)
-    if np.isinf(values).any():
+def find_absent(values, path, stand_ins=()):
+    """Where `values` are NaN or one of the numbers that stand for what is missing.
+
+    Parameters
+    ----------
+    values : ndarray
+    path : str
+        For messages.
+    stand_ins : sequence of float
+
+    Returns
+    -------
+    ndarray of bool, of the shape of `values`; or None where no entry can be absent
+
+    Raises
+    ------
+    InputError
+        A value is infinite.
+    """
+    floats = values.dtype.kind == "f"
+    if floats and np.isinf(values).any():
         raise InputError(f"{path}: {np.isinf(values).sum()} values are infinite; NaN marks missing entries, infinity is refused")
-    return np.isnan(values)
+    if not floats and not stand_ins:
+        return None
+    absent = np.isnan(values) if floats else np.zeros(values.shape, dtype=bool)
+    for number in stand_ins:
+        # Of single precision the value nearest to the number is meant, of integers the number itself.
+        absent |= values == (values.dtype.type(number) if floats else number)
+    return absent
 
 
 def decide(request, source, numbers, begin, end):

@@ -154,7 +154,7 @@ def prepare(request, monitor=methods.silent):
     config = configure.configure(request, method, source)
     truth, reasons = sources.truth(request, source)
     decision = decide(request, source, tuple(numbers), begin, end)
-    incomplete = Incomplete(source, decision.holes, begin, end, request.add_noise, request.seed, truth)
+    incomplete = Incomplete(source, decision.holes, begin, end, request.add_noise, request.seed, truth, request.missing_value)
     seen = survey(incomplete, monitor)
     decision, more = _checked(request, incomplete, decision, seen)
     if incomplete.in_time and truth is not None and truth.dtype.kind == "f" and not np.isfinite([seen.low, seen.high]).all():
@@ -255,11 +255,14 @@ def _checked(request, incomplete, decision, seen):
     if (inside == entries).all():
         every = "every entry of every frame" if incomplete.in_time else "every entry"
         raise MaskError(f"{source.path}: {every} is missing: nothing is left to complete from")
-    if seen.nan:
-        if decision.source == "simulated" and decision.pattern is None:
-            decision = replace(decision, source="nan")
-        else:
-            warnings.append(f"{source.path}: {seen.nan} further entries are NaN and count as missing")
+    alone = decision.source == "simulated" and decision.pattern is None
+    if seen.by_value and alone:
+        decision = replace(decision, source="value" if request.missing_value else "nan")
+    elif seen.by_value:
+        what = f"NaN or {_listed(request.missing_value)}" if request.missing_value else "NaN"
+        warnings.append(f"{source.path}: {seen.by_value} further entries are {what} and count as missing")
+    elif request.missing_value and alone:
+        raise MaskError(f"{source.path}: no entry is {_listed(request.missing_value)}; give another `missing_value`")
     if isinstance(decision.holes, Moving) and inside.sum() > 0.5 * inside.size * entries:
         warnings.append(
             f"mask {request.mask} marks {inside.sum() / (inside.size * entries):.1%} of the pixels as missing; white = missing: if it is "
@@ -272,6 +275,10 @@ def _checked(request, incomplete, decision, seen):
             "others" for mode, count in holes.empty_slices(observed).items()
         ]
     return decision, warnings
+
+
+def _listed(numbers):
+    return " or ".join(f"{number:g}" for number in numbers)
 
 
 def _ways(kind, has_alpha):

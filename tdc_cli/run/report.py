@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, field, fields
 
 from ..errors import InputError
+from ..names import MEASURES
 
 VERSION = "tdc-report/1"
 SETTLED = 0.995  # share of the draws from which on the rank is told without it
@@ -36,7 +37,10 @@ def _map(items, nullable=False):
 
 
 _MIXTURE = {"weights": _NUMBERS, "means": _NUMBERS, "precisions": _NUMBERS}
-_MEASURES = {"rre": _NUMBER, "psnr": _NUMBER, "ssim": _NUMBER}
+_MEASURES = {
+    "properties": {m.key: _NUMBER for m in MEASURES if not m.later},
+    "optional": {m.key: _NUMBER for m in MEASURES if m.later},
+}
 
 SCHEMA = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -63,7 +67,7 @@ SCHEMA = {
             ),
             "missing": _object(
                 {
-                    "source": {"enum": ["mask", "alpha", "color", "nan", "simulated"]},
+                    "source": {"enum": ["mask", "alpha", "color", "nan", "value", "simulated"]},
                     "pattern": _TEXT,
                     "count": {**_COUNT, "description": "missing entries, channels apart"},
                     "pixels": {**_COUNT, "description": "positions with any channel missing; of tensors the same as count"},
@@ -116,11 +120,11 @@ SCHEMA = {
             ),
             "metrics": _object(
                 {
-                    "all": _object(_MEASURES),
+                    "all": _object(**_MEASURES),
                     "missing": _object(
-                        _MEASURES, description="over missing entries; ssim is always null: it needs whole windows"
+                        **_MEASURES, description="over missing entries; ssim is always null: it needs whole windows"
                     ),
-                    "incomplete": _object(_MEASURES, description="of the input with holes as 0"),
+                    "incomplete": _object(**_MEASURES, description="of the input with holes as 0"),
                     "low_rank": _object(
                         {"rre": _NUMBER}, nullable=True, more=True, description="of the low-rank part alone; synthetic problems"
                     ),
@@ -249,15 +253,8 @@ class Report:
             lines.append("  " + ", ".join(found))
         if self.metrics:
             for label, key in (("all entries", "all"), ("missing entries", "missing"), ("before, holes as 0", "incomplete")):
-                shown = [
-                    f"{title} {self.metrics[key][name]:{style}}{unit}"
-                    for title, name, style, unit in (
-                        ("PSNR", "psnr", ".2f", " dB"),
-                        ("SSIM", "ssim", ".4f", ""),
-                        ("RRE", "rre", ".4f", ""),
-                    )
-                    if self.metrics[key][name] is not None
-                ]
+                found = self.metrics[key]
+                shown = [f"{m.title} {found[m.key]:.{m.digits}f}{m.unit}" for m in MEASURES if found.get(m.key) is not None]
                 if shown:
                     lines.append(f"  {label}: {', '.join(shown)}")
         for key, path in self.outputs.items():

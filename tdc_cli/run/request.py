@@ -73,6 +73,9 @@ class Request:
     mask_color: str | None = option(None, metavar="'#ff00ff'", scope=PIXELS, help="Pixels of this colour are missing.")
     mask_tolerance: float = option(
         0, form="number", ge=0, le=255, metavar="N", scope=PIXELS, help="How far, of 255, each channel may be from --mask-color.")
+    missing_value: tuple = option(
+        (), form="values", metavar="V",
+        help="Entries of this value, such as -9999 or 0, are missing, as NaN always is; may be repeated.")  # fmt: skip
     missing_ratio: float | None = option(
         None, form="number", ge=0, lt=1, metavar="SHARE",
         help="Hide this share of a whole input, which then is the truth for the metrics.")  # fmt: skip
@@ -189,7 +192,7 @@ class Request:
     def names_holes(self):
         """Whether the options say what is missing; if not, only NaN in the input can."""
         given = self.mask, self.missing_ratio, self.mask_color
-        return any(option is not None for option in given) or bool(self.add_noise or self.noise_std)
+        return any(option is not None for option in given) or bool(self.missing_value or self.add_noise or self.noise_std)
 
     @property
     def by_transparency(self):

@@ -10,6 +10,7 @@ import platform
 from dataclasses import dataclass
 
 from .. import __version__
+from ..names import MEASURES
 from . import report
 
 VERSION = "tdc-batch/1"
@@ -76,8 +77,7 @@ _COLUMNS = {
     "output": ("outputs", "image"),
     "method": ("method", "name"),
     "missing_ratio": ("missing", "ratio"),
-    "psnr": ("metrics", "all", "psnr"),
-    "ssim": ("metrics", "all", "ssim"),
+    **{m.key: ("metrics", "all", m.key) for m in MEASURES},
     "psnr_missing": ("metrics", "missing", "psnr"),
     "mean_sd": ("uncertainty", "mean_sd"),
     "seconds": ("timing", "total"),
