@@ -16,7 +16,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from conftest import pixels, smooth
+from conftest import hear_interrupts, pixels, smooth
 from PIL import Image
 
 from tdc_cli import media, methods
@@ -370,7 +370,7 @@ def test_an_interrupt_exits_with_130(tdc, tree, monkeypatch):
 def start(*words, **more):
     """Start the program in a process group of its own."""
     return subprocess.Popen([SCRIPT, "complete-image", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True, start_new_session=True, **more)  # fmt: skip
+                            stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=hear_interrupts, **more)  # fmt: skip
 
 
 def wait_for(condition, seconds=60):

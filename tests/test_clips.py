@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from conftest import report_of, smooth
+from conftest import hear_interrupts, report_of, smooth
 from PIL import Image
 from skimage.metrics import structural_similarity
 
@@ -544,7 +544,8 @@ main(sys.argv[1:])
 def stopped(how="SIGKILL", *more):
     """Complete `a.npy` in five chunks, in a process that gets a signal after the second one; the finished process."""
     words = ["complete-video", "a.npy", "-o", "b.npy", *QUICK, *map(str, HOLES), *more]
-    return subprocess.run([sys.executable, "-c", KILLED.format(how), *words], capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, "-c", KILLED.format(how), *words], capture_output=True, text=True, timeout=120,
+                          preexec_fn=hear_interrupts)  # fmt: skip
 
 
 @pytest.fixture
