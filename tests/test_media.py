@@ -14,7 +14,6 @@ from tdc_cli import media
 from tdc_cli.names import FORMATS
 from tdc_cli.errors import InputError, MaskError, OutputError
 from tdc_cli.media import masks, metadata
-from tdc_cli.media.array import write_array
 from tdc_cli.media.files import write_bytes
 
 PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
@@ -331,7 +330,7 @@ def test_arrays_keep_type_and_bits(folder):
     np.save("x.npy", values)
     media.write(media.read("x.npy"), "y.npy")
     assert np.load("y.npy").dtype == np.float32 and np.array_equal(np.load("y.npy"), values)
-    write_array(values[..., :3], "y.tif")
+    media.write_array(values[..., :3], "y.tif")
     assert np.array_equal(tifffile.imread("y.tif"), values[..., :3])
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -22,6 +23,11 @@ _PART = ".tdc-{}.part"
 _waiting: ContextVar[list | None] = ContextVar("waiting", default=None)
 
 STANDARD = "-"  # in place of a path: standard input or output
+
+
+def natural(name):
+    """Key that sorts numbers within names by what they count, and letters without regard to case."""
+    return [int(part) if k % 2 else part.casefold() for k, part in enumerate(re.split(r"(\d+)", name))]
 
 
 def absence(path):

@@ -8,8 +8,9 @@ import warnings
 import numpy as np
 
 from ..errors import InputError
-from . import Media, metadata
-from .image import check_single, check_size
+from . import metadata, pillow
+from .limits import check_single, check_size
+from .pixels import Media
 
 _COLOURS = {0: ("L", 1), 1: ("L", 1), 2: ("RGB", 3), 5: ("CMYK", 4)}  # photometric interpretation -> mode and channels
 _WHITE_IS_ZERO, _CMYK = 0, 5
@@ -67,6 +68,8 @@ def check_chain(file, path):
 
 def decode(content, path):
     """Media of the bytes of a TIFF file with one page, upright."""
+    if not suits(io.BytesIO(content)):
+        return pillow.decode(content, path)
     with opened(io.BytesIO(content), path) as file:
         check_single(len(file.pages), path)
         return decode_page(file, file.pages[0], path)
@@ -151,7 +154,7 @@ def write_pages(frames, file, *, large):
             writer.write(values, contiguous=False, **options)
 
 
-def encode(media):
+def encode(media, form=None, quality=None):
     """Bytes of `media` as a TIFF file, compressed without loss, with its metadata."""
     import tifffile
 

@@ -13,8 +13,8 @@ import numpy as np
 from ...errors import OutputError
 from . import colour
 from .clip import DEFAULT_RATE
+from .clip_formats import CLIP_FORMATS, CODECS, FOLDER
 from .container import opened
-from .formats import CLIP_FORMATS, CODECS, FOLDER
 
 _KINDS = {"audio": "sound", "subtitle": "subtitles", "video": "a second video", "attachment": "an attachment", "data": "data"}
 _FINEST = 1_000_000_000  # ticks a second
