@@ -55,15 +55,23 @@ def opened(source, path):
         raise metadata.damaged(path, error) from error
 
 
-def check_chain(file, path):
-    """Raise InputError where the last page of an open TIFF file tells of a further one that is not there."""
+def check_chain(file):
+    """Raise Damage where the last page of an open TIFF file tells of a further one that is not there."""
     form, last = file.tiff, file.pages[-1]
     file.filehandle.seek(last.offset)
     (tags,) = struct.unpack(form.tagnoformat, file.filehandle.read(form.tagnosize))
     file.filehandle.seek(last.offset + form.tagnosize + tags * form.tagsize)
     (following,) = struct.unpack(form.offsetformat, file.filehandle.read(form.offsetsize))
     if following:
-        raise InputError(f"{path}: damaged or cut short after page {len(file.pages) - 1}; get the file again")
+        raise metadata.Damage(f"a page after page {len(file.pages) - 1} is not there")
+
+
+def check_parts(page, size):
+    """Raise Damage where strips or tiles of a page are not in a file of `size` bytes: tifffile would fill them with zeros."""
+    parts = int(np.prod(page.keyframe.chunked))
+    there = sum(offset + count <= size for offset, count in zip(page.dataoffsets, page.databytecounts))
+    if there < parts:
+        raise metadata.Damage(f"{there} of {parts} parts of page {page.index} are there")
 
 
 def decode(content, path):
@@ -79,8 +87,7 @@ def decode_page(file, page, path):
     """Media of a page of an open TIFF file, upright."""
     check_size(page.imagewidth, page.imagelength, path)
     mode, alpha = _mode(page, path)
-    if len(page.dataoffsets) < np.prod(page.chunked):  # tifffile would fill what is not there with zeros
-        raise metadata.Damage(f"{len(page.dataoffsets)} of {np.prod(page.chunked)} parts are there")
+    check_parts(page, file.filehandle.size)
     values = page.asarray()
     if page.axes == "SYX":  # one plane after another
         values = np.moveaxis(values, 0, -1)

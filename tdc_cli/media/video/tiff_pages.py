@@ -24,7 +24,7 @@ def read_pages(path, form):
     """
     silence_codecs()
     with tiff.opened(path, path) as file:
-        tiff.check_chain(file, path)
+        tiff.check_chain(file)
     if not tiff.suits(path):
         return read_animation(path, form)
     first = None
