@@ -259,7 +259,7 @@ def _in_words(path):
     try:
         yield
     except FileExistsError as error:
-        raise OutputExists(f"{path}: exists already; give --overwrite to replace it") from error
+        raise OutputExists(f"{path}: exists already; give `overwrite` to replace it") from error
     except OSError as error:
         if str(path) == STANDARD:  # has its own words and exit codes
             raise

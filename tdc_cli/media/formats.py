@@ -89,6 +89,10 @@ FORMATS = {
             codec="tiff", signatures=(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
         ),
         Format("WebP", (".webp",), ("RGB", "RGBA"), ("uint8",), _COMMON, largest=16_383),
+        Format(
+            "JPEG XL", (".jxl",), _PICTURE, ("uint8", "uint16", "float32"), frozenset({"dpi", "exif", "xmp", "premultiplied"}),
+            codec="jpegxl", signatures=(b"\xff\x0a", b"\0\0\0\x0cJXL \r\n\x87\n"),
+        ),
         Format("BMP", (".bmp",), ("L", "RGB"), ("uint8",), frozenset({"dpi"})),
         Format(
             "NPY", (".npy",), (*_PICTURE, "CMYK", "array"), _ALL_TYPES, frozenset(), codec="array", signatures=(b"\x93NUMPY",),

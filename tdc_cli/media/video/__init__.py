@@ -78,13 +78,13 @@ def check_clip(path, clip, *, codec=None, quality=None):
     if quality is not None and not 1 <= quality <= 100:
         raise ConfigError(f"quality {quality}: must be 1 to 100")
     if quality is not None and (chosen.lossless if chosen else form.name != FOLDER):
-        raise ConfigError(f"{path}: {chosen.title if chosen else form.name} has no quality to choose; leave --quality out")
+        raise ConfigError(f"{path}: {chosen.title if chosen else form.name} has no quality to choose; leave `quality` out")
     if not form.holds(clip, chosen):
         raise OutputError(f"{path}: {chosen.title if chosen else form.name} cannot hold {clip.kind}; write to {_able(clip)}")
     animation = form.name in ("GIF", "APNG", "WebP")
     notes = []
     if clip.times is None and (chosen or animation):
-        notes.append(f"nothing is known of the input's frame rate; {path} shows {DEFAULT_RATE} frames a second; give it by --frame-rate")
+        notes.append(f"nothing is known of the input's frame rate; {path} shows {DEFAULT_RATE} frames a second; give it by `frame_rate`")
     if chosen:
         return notes + encode.check(path, clip, form, chosen)
     if form.name == FOLDER:
@@ -102,7 +102,7 @@ def check_clip(path, clip, *, codec=None, quality=None):
 def _codec(path, form, clip, name):
     """The `Codec` of that name, None where `form` has none; OutputError where it has others."""
     if name and name not in form.codecs:
-        choice = f"use one of {', '.join(form.codecs)}" if form.codecs else "leave --codec out"
+        choice = f"use one of {', '.join(form.codecs)}" if form.codecs else "leave `codec` out"
         raise OutputError(f"{path}: {form.name} takes no codec {name}; {choice}")
     return form.codec(clip, name)
 
@@ -113,7 +113,7 @@ def _able(clip):
     for form in CLIP_FORMATS.values():
         codecs = [name for name in form.codecs if form.holds(clip, CODECS[name])]
         if form.extensions and form.holds(clip):
-            able.append(form.extensions[0] + (f" with --codec {codecs[0]}" if codecs else ""))
+            able.append(form.extensions[0] + (f" with `codec` {codecs[0]}" if codecs else ""))
     return " or ".join(able) or "a folder of frames"
 
 
