@@ -13,7 +13,7 @@ ALPHA = "alpha"  # in place of a mask's path: what is transparent
 
 PATTERNS = ("entries", "pixels", "rows", "columns", "blocks", "text", "scratches")
 CLIP_PATTERNS = (*PATTERNS, "frames")
-FORMATS = ("png", "jpg", "tif", "webp", "bmp", "npy")
+FORMATS = ("png", "jpg", "tif", "webp", "jxl", "bmp", "npy")
 RESIDUALS = ("auto", "mixture", "none", "separable")
 # Laws of the residual in synthetic problems.
 RESIDUAL_LAWS = ("zero", "gaussian", "sparse", "mixture", "mixture-shifted")

@@ -476,7 +476,7 @@ def test_a_rate_is_given_to_frames_that_have_none(tdc, clip):
         assert off <= (0 if name == "b.mp4" else Fraction(1, 1000)), "MKV and WebP count milliseconds"
         assert not any("rate" in warning for warning in report["warnings"])
     for name in ("c.mp4", "c.gif"):
-        warning = f"nothing is known of the input's frame rate; {name} shows 25 frames a second; give it by --frame-rate"
+        warning = f"nothing is known of the input's frame rate; {name} shows 25 frames a second; give it by `frame_rate`"
         assert warning in report_of(completed("frames", name, "--json"))["warnings"]
         assert read_clip(name).times == tuple(Fraction(k, 25) for k in range(FRAMES))
     refused(completed("b.mp4", "d.mp4", "--frame-rate", "24"),

@@ -98,7 +98,7 @@ def test_soft_edges_are_told(options, told, invert):
     if invert:
         levels, options = 255 - levels, {**options, "threshold": 155.5} if "threshold" in options else options
     notes = read(levels, invert=invert, **options).notes
-    wanted = "mask m.png has soft edges: 2 grey pixels count as known; if a rim of the damage stays, give --mask-dilate 2"
+    wanted = "mask m.png has soft edges: 2 grey pixels count as known; if a rim of the damage stays, give `mask_dilate` 2"
     assert notes == ((wanted,) if told else ())
 
 

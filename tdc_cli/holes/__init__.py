@@ -3,7 +3,7 @@
 Everywhere in this package a bool array says what is *observed*: True = observed.
 """
 
-from .masks import (
+from .marks import (
     FAINT,
     Mask,
     color_distance,

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -22,6 +23,11 @@ _PART = ".tdc-{}.part"
 _waiting: ContextVar[list | None] = ContextVar("waiting", default=None)
 
 STANDARD = "-"  # in place of a path: standard input or output
+
+
+def natural(name):
+    """Key that sorts numbers within names by what they count, and letters without regard to case."""
+    return [int(part) if k % 2 else part.casefold() for k, part in enumerate(re.split(r"(\d+)", name))]
 
 
 def absence(path):
@@ -253,7 +259,7 @@ def _in_words(path):
     try:
         yield
     except FileExistsError as error:
-        raise OutputExists(f"{path}: exists already; give --overwrite to replace it") from error
+        raise OutputExists(f"{path}: exists already; give `overwrite` to replace it") from error
     except OSError as error:
         if str(path) == STANDARD:  # has its own words and exit codes
             raise

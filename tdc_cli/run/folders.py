@@ -5,7 +5,6 @@ that of the masks. Everything here looks at names only; nothing is opened.
 """
 
 import os
-import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -65,11 +64,9 @@ class Batch:
 
 def natural(path):
     """Sort key of a path that puts ``frame2`` before ``frame10``."""
-    def key(text):
-        return [int(piece) if i % 2 else piece.casefold() for i, piece in enumerate(re.split(r"(\d+)", text))]
-
     # The extension comes last: `cat.png` before `cat10.jpg`.
     *folders, name = Path(path).parts
+    key = files.natural
     return [*((key(folder), key(""), folder) for folder in folders), (key(Path(name).stem), key(Path(name).suffix), name)]
 
 

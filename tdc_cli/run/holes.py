@@ -16,7 +16,7 @@ from ..errors import ConfigError, InputError, MaskError
 from ..media import tensor
 from ..media.files import digest
 from ..media.masks import Masks, read_mask, read_masks
-from ..media.video.formats import FOLDER
+from ..media.video.clip_formats import FOLDER
 from ..names import CLIP, TENSOR
 from .streams import HOLES, stream
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import InputError, MaskError, OutputError
-from .. import Media, formats
+from .. import array, formats
 from ..files import STANDARD, check_file, read_bytes, write_bytes
 from ..formats import Format
-from . import archive, matlab, stack, variable
+from ..pixels import Media
+from . import archive, matlab, tiff_series, variable
 from .variable import LARGEST_INTEGER
 
 __all__ = ["FORMATS", "LARGEST_INTEGER", "check", "encode", "left_out", "named", "read", "read_mask", "split", "write"]
@@ -129,10 +130,8 @@ def _read(file, name, orders, *, keep):
         if keep:
             metadata |= _others({key: one for key, one in held.items() if key != name}, form, content)
     elif form == "TIFF":
-        values, metadata["axes"], notes = stack.decode(content, file)
+        values, metadata["axes"], notes = tiff_series.decode(content, file)
     else:
-        from .. import array
-
         values = array.load(content, file)
     return Media(values, "tensor", file, sha256, metadata, form, notes)
 
@@ -182,11 +181,9 @@ def left_out(form, media):
 
 def encode(media, form):
     """Bytes of the tensor `media` as a file of the format `form`; other arrays go along where that is the format they came in."""
-    from .. import array
-
     if form.name != media.format:
         media = _alone(media)
-    return {"NPY": array.encode, "NPZ": archive.encode, "MAT": matlab.encode, "TIFF": stack.encode}[form.name](media)
+    return {"NPY": array.encode, "NPZ": archive.encode, "MAT": matlab.encode, "TIFF": tiff_series.encode}[form.name](media)
 
 
 def _alone(media):

@@ -68,9 +68,7 @@ class Sink:
 
                 write_bytes(request.uncertainty, draw_uncertainty(done.sd, units), replace=request.overwrite)
             else:
-                from ...media.array import write_array
-
-                write_array(done.sd, request.uncertainty, replace=request.overwrite)
+                media.write_array(done.sd, request.uncertainty, replace=request.overwrite)
         if request.panel is not None:
             from ...view.panel import draw_panel
 

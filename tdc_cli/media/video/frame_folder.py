@@ -1,13 +1,14 @@
 """Folders of frames, one picture a file, in natural order: frame 2 comes before frame 10."""
 
 import hashlib
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import InputError, OutputError
-from .. import EXTENSIONS, FORMATS, encode, named, read
-from .. import check as check_media
+from .. import encode, read
+from ..files import natural
+from ..formats import EXTENSIONS, FORMATS, named
+from ..formats import check as check_media
 from .clip import Clip
 
 
@@ -39,13 +40,8 @@ def read_folder(path, form):
 
 def frame_names(path):
     """Names of the files in a folder that can be frames, in natural order."""
-    return sorted((f.name for f in Path(path).iterdir() if f.suffix.lower() in EXTENSIONS and not f.name.startswith(".")), key=_natural)
-
-
-def _natural(name):
-    """Key that sorts numbers within names by what they count."""
-    parts = re.split(r"(\d+)", name)
-    return [int(part) if k % 2 else part.casefold() for k, part in enumerate(parts)], name
+    names = (f.name for f in Path(path).iterdir() if f.suffix.lower() in EXTENSIONS and not f.name.startswith("."))
+    return sorted(names, key=lambda name: (natural(name), name))
 
 
 def _check_alike(media, first):

@@ -85,7 +85,7 @@ def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=Fals
     levels = _to_255(np.asarray(levels, dtype=float), name)
     if alpha is not None and levels.min() == levels.max() and alpha.min() < alpha.max():
         levels, opaque = 255.0 - alpha, None
-        notes.append(f"mask {name} has one colour only: its alpha was used, transparent = missing (--invert-mask: opaque)")
+        notes.append(f"mask {name} has one colour only: its alpha was used, transparent = missing (`invert_mask`: opaque)")
     else:
         opaque = None if alpha is None else alpha >= 128
     grey = int(np.count_nonzero((levels > 0) & (levels < 255)))
@@ -96,7 +96,7 @@ def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=Fals
         raise MaskError(
             f"mask {name} marks nothing: its brightest pixel is {levels.max():g} of 255, below the threshold {threshold:g}"
             + (", or transparent" if opaque is not None else "")
-            + "; white = missing; give a lower --mask-threshold or repaint the mask"
+            + "; white = missing; give a lower `mask_threshold` or repaint the mask"
         )
     faint = (levels <= 255 - FAINT if invert else levels >= FAINT) & (True if opaque is None else opaque)
     if invert:
@@ -106,9 +106,9 @@ def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=Fals
     share = missing.mean()
     if share == 1:
         hint = (
-            "white = missing, so it must leave some pixels black; try it without --invert-mask"
+            "white = missing, so it must leave some pixels black; try it without `invert_mask`"
             if invert
-            else ("white = missing, so leave some pixels black, or try --invert-mask")
+            else ("white = missing, so leave some pixels black, or try `invert_mask`")
         )
         raise MaskError(f"mask {name} marks every pixel of {picture} as missing: nothing is left to complete from; {hint}")
     if not share:
@@ -116,7 +116,7 @@ def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=Fals
     elif share > 0.5:
         warnings.append(
             f"mask {name} marks {share:.1%} of the pixels as missing; white = missing: if it is meant the other way round, "
-            + ("leave out --invert-mask" if invert else "use --invert-mask")
+            + ("leave out `invert_mask`" if invert else "use `invert_mask`")
         )
     between = int(np.count_nonzero((levels >= FAINT) & (levels <= 255 - FAINT)))
     if between > 0.05 * levels.size:
@@ -125,7 +125,7 @@ def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=Fals
         )
     if soft and not dilate:
         notes.append(
-            f"mask {name} has soft edges: {soft} grey pixels count as known; if a rim of the damage stays, give --mask-dilate 2"
+            f"mask {name} has soft edges: {soft} grey pixels count as known; if a rim of the damage stays, give `mask_dilate` 2"
         )
     return Mask(~missing, grey, tuple(notes), tuple(warnings))
 
@@ -215,7 +215,7 @@ def from_alpha(alpha, opaque, *, picture, dilate=0):
     elif left:
         notes.append(
             f"{picture}: {left} pixels are partly transparent and count as known; if a rim of the damage stays, give "
-            f"--mask-dilate {dilate + 2}"
+            f"`mask_dilate` {dilate + 2}"
         )
     return Mask(~missing, soft, tuple(notes))
 
@@ -230,7 +230,7 @@ def parse_color(text):
     """
     digits = re.fullmatch(r"#?([0-9a-fA-F]{6}|[0-9a-fA-F]{3})", text)
     if not digits:
-        raise ConfigError(f"--mask-color {text!r} is not of the form '#ff00ff': red, green, blue, two hexadecimal digits each")
+        raise ConfigError(f"`mask_color` {text!r} is not of the form '#ff00ff': red, green, blue, two hexadecimal digits each")
     pairs = digits[1] if len(digits[1]) == 6 else "".join(2 * digit for digit in digits[1])
     return tuple(int(pairs[i : i + 2], 16) for i in (0, 2, 4))
 
@@ -264,14 +264,14 @@ def from_color(colour, color, *, picture, tolerance=0, dilate=0):
     """
     wanted = parse_color(color)
     if colour.ndim == 2 and len(set(wanted)) > 1:
-        raise ConfigError(f"{picture} is grey, and --mask-color {color} is not; give a grey such as '#ffffff'")
+        raise ConfigError(f"{picture} is grey, and `mask_color` {color} is not; give a grey such as '#ffffff'")
     farthest = color_distance(colour, wanted)
     missing = farthest <= tolerance
     if not missing.any():
         nearest = int(np.ceil(farthest.min()))
         raise MaskError(
             f"{picture}: no pixel has the color {color}; the nearest differs by {nearest} of 255: "
-            f"give another color or --mask-tolerance {nearest}"
+            f"give another color or `mask_tolerance` {nearest}"
         )
     missing = grown(missing, dilate)
     if missing.all():
@@ -333,7 +333,7 @@ def from_array(marked, shape, *, name, tensor, invert=False):
         )
     missing = np.broadcast_to((~marked if invert else marked).reshape(sizes), shape)
     share = missing.mean()
-    other = "leave out --invert-mask" if invert else "use --invert-mask"
+    other = "leave out `invert_mask`" if invert else "use `invert_mask`"
     what = "0 = missing" if invert else "any number but 0 = missing"
     if share == 1:
         raise MaskError(

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import InputError
-from .. import Media, check_type
 from ..array import MAGIC, told
 from ..files import digest
-from ..image import check_size
+from ..limits import check_size, check_type
+from ..pixels import Media
 from .clip import Clip
 
 

@@ -4,8 +4,10 @@ import math
 from dataclasses import dataclass
 
 from ...errors import InputError
-from .. import FORMATS, Media, silence_codecs, tiff
+from .. import silence_codecs, tiff
 from ..files import digest
+from ..formats import FORMATS
+from ..pixels import Media
 from .animation import read_animation
 from .clip import Clip
 
@@ -22,7 +24,7 @@ def read_pages(path, form):
     """
     silence_codecs()
     with tiff.opened(path, path) as file:
-        tiff.check_chain(file, path)
+        tiff.check_chain(file)
     if not tiff.suits(path):
         return read_animation(path, form)
     first = None

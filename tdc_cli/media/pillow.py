@@ -1,16 +1,21 @@
-"""Pictures by Pillow: everything with up to 8 bits a channel, and the metadata of 16-bit PNG."""
+"""Pictures by Pillow: everything with up to 8 bits a channel and what stands beside the pixels, and the metadata of 16-bit PNG.
+
+Those with nothing beside the pixels are read and written by `plain`.
+"""
 
 import contextlib
 import io
 import os
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
 from ..errors import InputError
-from . import FORMATS, Media, metadata, png16
-
-LARGEST = 100_000_000  # pixels; read before the file is decoded, so that a small file cannot fill the memory
+from . import metadata, plain, png16
+from .formats import FORMATS, JPEG_QUALITY
+from .limits import check_single, check_size, too_large
+from .pixels import Media
 
 _NAMES = {"MPO": "JPEG", "WEBP": "WebP"}  # Pillow's name -> ours; a MPO file is a JPEG followed by further ones
 _MODES = ("L", "LA", "RGB", "RGBA", "CMYK")
@@ -27,6 +32,8 @@ def decode(content, path):
             picture = Image.open(io.BytesIO(content))
             name = _check_kind(picture, path)
             deep = name == "PNG" and content[24] == 16
+            if not deep and plain.suits(picture, content):
+                return Media(plain.decode(content), picture.mode, str(path), "", format=name)
             picture.load()
             turn = picture.getexif().get(metadata.ORIENTATION, 1)
             transparency = picture.info.get("transparency")
@@ -35,12 +42,10 @@ def decode(content, path):
             if deep:
                 values, mode, notes = metadata.upright(png16.decode(content), turn), png16.mode(content), ()
             else:
-                picture, notes = plain(picture, path)
+                picture, notes = in_known_mode(picture, path)
                 values, mode = np.asarray(picture), picture.mode
     except Image.DecompressionBombError as error:
-        raise InputError(
-            f"{path}: too large; pictures of up to {LARGEST // 10**6} megapixels are read; scale it down or crop it"
-        ) from error
+        raise too_large("too large", path) from error
     except UnidentifiedImageError as error:
         raise InputError(f"{path}: not a picture, or damaged at its start; {', '.join(FORMATS)} files are read") from error
     except metadata.DAMAGE as error:
@@ -62,24 +67,7 @@ def _check_kind(picture, path):
     return name
 
 
-def check_single(pages, path):
-    """Raise InputError for a file with several pages or frames."""
-    if pages > 1:
-        raise InputError(
-            f"{path}: holds {pages} pages or frames; save the one to complete as a file of its own, with ImageMagick: "
-            f"magick '{path}[0]' page.png"
-        )
-
-
-def check_size(width, height, path):
-    """Raise InputError for a picture with more than `LARGEST` pixels."""
-    if width * height > LARGEST:
-        raise InputError(
-            f"{path}: {width}x{height} pixels; up to {LARGEST // 10**6} megapixels are read; scale it down or crop it"
-        )
-
-
-def plain(picture, path):
+def in_known_mode(picture, path):
     """`picture` in one of `_MODES`, and notes on what that changed."""
     see_through = "transparency" in picture.info
     if picture.mode in ("P", "PA"):
@@ -113,31 +101,41 @@ def silent_decoder():
         os.close(nowhere)
 
 
-def encode(media, name, quality):
-    """Bytes of 8-bit `media` as a PNG, JPEG, WebP or BMP file, with the metadata that the format holds.
+def encode(media, form, quality=None):
+    """Bytes of `media` as a PNG, JPEG, WebP or BMP file, with the metadata that the format holds.
 
     Parameters
     ----------
     media : Media
-    name : str
-        Of a format in `FORMATS`.
-    quality : int
-        Of JPEG.
+        With 8 bits a channel; of a PNG also with 16.
+    form : Format
+    quality : int or None
+        Of JPEG, 1 to 100; None is `formats.JPEG_QUALITY`.
     """
+    if media.dtype == np.uint16:
+        pixel = replace(media, values=(media.values[:1, :1] >> 8).astype(np.uint8))
+        return png16.encode(media.values, encode(pixel, form))
+    kept, options = form.kept(media), {}
+    if form.name == "JPEG":
+        options = {"quality": quality or JPEG_QUALITY, "subsampling": 0}
+    elif form.name == "WebP":
+        options = {"lossless": True, "exact": True}
+    values = np.ascontiguousarray(media.values)
+    if not kept and media.mode != "CMYK":
+        return plain.encode(values, form.extensions[0], **options)
+    return _encode_with(values, media.mode, form.name, kept, options)
+
+
+def _encode_with(values, mode, name, kept, options):
+    """Bytes of a file with the metadata `kept`; see `encode`."""
     from PIL import Image
 
-    options = FORMATS[name].kept(media)
     if name == "PNG":
-        options["pnginfo"] = metadata.png_info(options)
-        options = {key: value for key, value in options.items() if key not in ("text", "xmp", "colour_chunks")}
-    elif name == "JPEG":
-        options |= {"quality": quality, "subsampling": 0}
-    elif name == "WebP":
-        if "dpi" in options:
-            options["exif"] = metadata.with_resolution(options.get("exif", b""), options.pop("dpi"))
-        options |= {"lossless": True, "exact": True}
-    values = np.ascontiguousarray(media.values)
-    picture = Image.fromarray(values, mode="CMYK") if media.mode == "CMYK" else Image.fromarray(values)
+        options["pnginfo"] = metadata.png_info(kept)
+        kept = {key: value for key, value in kept.items() if key not in ("text", "xmp", "colour_chunks")}
+    elif name == "WebP" and "dpi" in kept:
+        kept["exif"] = metadata.with_resolution(kept.get("exif", b""), kept.pop("dpi"))
+    picture = Image.fromarray(values, mode="CMYK") if mode == "CMYK" else Image.fromarray(values)
     buffer = io.BytesIO()
-    picture.save(buffer, name, **options)
+    picture.save(buffer, name, **options, **kept)
     return buffer.getvalue()

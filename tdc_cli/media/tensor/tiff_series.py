@@ -1,14 +1,13 @@
 """TIFF files of any number of pages as tensors, in the order of axes that tifffile gives."""
 
 import io
-import struct
 import warnings
 
 import numpy as np
 
 from ...errors import InputError
 from ..metadata import Damage, damaged
-from ..tiff import DAMAGE
+from ..tiff import DAMAGE, check_chain, check_parts
 
 _PALETTE = 3  # photometric interpretation
 
@@ -27,7 +26,11 @@ def decode(content, path):
             series = file.series[0]
             if series.keyframe.photometric == _PALETTE:
                 raise InputError(f"{path}: values are places in a palette, no numbers; convert it to grey or RGB")
-            _check_whole(file, series, len(content))
+            check_chain(file)
+            if None in series.pages:
+                raise Damage("pages are missing")
+            for page in series.pages:
+                check_parts(page, len(content))
             values = series.asarray(squeeze=False).reshape(series.shape)
             described = next((name for name, there in (("ImageJ", file.is_imagej), ("OME", file.is_ome)) if there), None)
             axes = series.axes
@@ -37,21 +40,6 @@ def decode(content, path):
     if described:
         notes.append(f"{path}: its {described} description is not kept")
     return values, axes, tuple(notes)
-
-
-def _check_whole(file, series, size):
-    """Damage if pages or parts of them are missing, which tifffile would leave out or fill with zeros."""
-    last, kind = file.pages[-1], file.tiff
-    file.filehandle.seek(last.offset)
-    tags = struct.unpack(kind.tagnoformat, file.filehandle.read(kind.tagnosize))[0]
-    file.filehandle.seek(tags * kind.tagsize, 1)
-    if struct.unpack(kind.offsetformat, file.filehandle.read(kind.offsetsize))[0] or None in series.pages:
-        raise Damage("pages are missing")
-    for page in series.pages:
-        parts = int(np.prod(page.keyframe.chunked))
-        there = sum(offset + count <= size for offset, count in zip(page.dataoffsets, page.databytecounts))
-        if there < parts:
-            raise Damage(f"{there} of {parts} parts of a page are there")
 
 
 def encode(media):
