@@ -7,6 +7,7 @@ import numpy as np
 
 from .. import methods, metrics
 from ..errors import NumericalError
+from ..methods import solve as door
 
 # Arrays of a completion that `uncertainty` chooses from.
 SPREADS = ("sd", "predictive_sd", "interval_sd", "latent_interval_sd")
@@ -77,12 +78,10 @@ def complete(method, config, values, observed, *, rng, path, monitor=methods.sil
 
 def solve(method, config, values, observed, *, rng, path, monitor=methods.silent, **further):
     """Completion by the method, whatever is observed; see `complete`."""
-    # NaN under the mask: a method that reads what it must not see is found out at once.
-    completion = method.load().complete(np.where(observed, values, np.nan), observed, config, rng=rng, monitor=monitor, **further)
-    bad = np.count_nonzero(~np.isfinite(completion.mean))
-    if bad:
-        raise NumericalError(f"{path}: method {method.name} gave {bad} values that are not finite; try another method")
-    return completion
+    try:
+        return door.solve(method, config, values, observed, rng=rng, monitor=monitor, **further)
+    except NumericalError as error:
+        raise NumericalError(f"{path}: {error}") from error
 
 
 def uncertainty(completion, config, observed, dtype, scale):
