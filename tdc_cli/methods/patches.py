@@ -14,9 +14,9 @@ from scipy.ndimage import distance_transform_cdt
 from ..errors import ConfigError
 from ..patches import calibrate, field
 from ..patches.refine import Settings
-from ..tensor import LARGEST, SMALLEST, check_observed, largest_size
-from . import Completion, check_loudness, check_noise_std, datc, patches_clip, silent
+from . import Completion, datc, patches_clip, silent
 from .blocks import MOST_CHANNELS, Progress, blocks, refine_blocks
+from .parameters import Parameters, noise_level, parameter
 
 # Entries of a patch that are worth their cost.
 MOST_ENTRIES = 150
@@ -46,63 +46,63 @@ REHEARSED, SQUARE = 4, 256
 LONGEST_GLOBAL = 4000
 # Where the global model is worth this much beside the field, the picture repeats itself, and similar patches are looked for farther off.
 MUCH, FAR = 0.3, 30
-LIMITS = {"size": (2, 16), "members": (2, 512), "window": (1, 200), "stride": (1, 16), "passes": (1, 1000)}
 
 
 @dataclass(frozen=True)
-class Config:
-    """Parameters of the passes; None: decided by the picture and its holes.
+class Config(Parameters):
+    """Parameters of the passes; None: decided by the picture and its holes."""
 
-    Attributes
-    ----------
-    size : int or None
-        Side of a patch; None: 6, or 8 for deep strokes, smaller with many channels. In clips 6, under noise the last pass 4.
-    members : int or None
-        Patches in a group; None: 48, or 64 for deep strokes, and 36 where more than three quarters are missing. In clips 64, or 150
-        where the holes are strokes.
-    window : int or None
-        Largest shift at which similar patches are looked for; None: 18, or 30 where the picture repeats itself. In clips 10, about
-        where the patch has moved to.
-    stride : int or None
-        Distance of reference patches; None: half the size. In clips 3, or 4 where the holes are strokes, and 2 in the last pass under
-        noise.
-    passes : int or None
-        How often all groups are completed; None: 18, or 14 where more than three quarters are missing, or 12 where the holes are
-        strokes. In clips 5, or 2 under noise.
-    start : {"auto", "field", "global"}
-        First estimate; `auto` blends both by what they predict, and blends the global model into the result as well. Clips begin with
-        the frames before and after, and the field.
-    calibrate : bool
-        False leaves out the held-out round: about half the time, and no standard deviations.
-    noise_std : float or "auto"
-        Standard deviation of the noise, as a fraction of the full range of integer pictures, in data units of floats; 0: observed
-        entries are exact; `auto`: learnt by the field.
-    frames : int or None
-        Mode that counts the frames of a clip; None: the values are a picture.
-    """
-
-    size: int | None = None
-    members: int | None = None
-    window: int | None = None
-    stride: int | None = None
-    passes: int | None = None
-    start: str = "auto"
-    calibrate: bool = True
-    noise_std: float | str = 0.0
-    frames: int | None = None
+    size: int | None = parameter(
+        None,
+        "Side of a patch; None: 6, or 8 for deep strokes, smaller with many channels. In clips 6, under noise the last pass 4.",
+        ge=2,
+        le=16,
+    )
+    members: int | None = parameter(
+        None,
+        "Patches in a group; None: 48, or 64 for deep strokes, and 36 where more than three quarters are missing. In clips 64, or 150 "
+        "where the holes are strokes.",
+        ge=2,
+        le=512,
+    )
+    window: int | None = parameter(
+        None,
+        "Largest shift at which similar patches are looked for; None: 18, or 30 where the picture repeats itself. In clips 10, about "
+        "where the patch has moved to.",
+        ge=1,
+        le=200,
+    )
+    stride: int | None = parameter(
+        None,
+        "Distance of reference patches; None: half the size. In clips 3, or 4 where the holes are strokes, and 2 in the last pass "
+        "under noise.",
+        ge=1,
+        le=16,
+    )
+    passes: int | None = parameter(
+        None,
+        "How often all groups are completed; None: 18, or 14 where more than three quarters are missing, or 12 where the holes are "
+        "strokes. In clips 5, or 2 under noise.",
+        ge=1,
+        le=1000,
+    )
+    start: str = parameter(
+        "auto",
+        "First estimate; `auto` blends both by what they predict, and blends the global model into the result as well. Clips begin with "
+        "the frames before and after, and the field.",
+        choices=("auto", "field", "global"),
+    )
+    calibrate: bool = parameter(True, "False leaves out the held-out round: about half the time, and no standard deviations.")
+    noise_std: float | str = noise_level("0: observed entries are exact; `auto`: learnt by the field.")
+    frames: int | None = parameter(
+        None, "Mode that counts the frames of a clip, after the rows and the columns; None: the values are a picture.", ge=2
+    )
 
     def __post_init__(self):
-        for name, (least, most) in LIMITS.items():
-            value = getattr(self, name)
-            if value is not None and not least <= value <= most:
-                raise ConfigError(f"{name} is {value}; it must be from {least} to {most}")
-        if self.start not in ("auto", "field", "global"):
-            raise ConfigError(f"start '{self.start}' is not one of auto, field, global")
-        check_noise_std(self.noise_std)
-        if self.frames is not None and self.frames < 2:
-            raise ConfigError(f"frames is {self.frames}; modes 0 and 1 are the rows and columns, so it must be 2 or more")
+        super().__post_init__()
         if self.stride is not None and self.size is not None and self.stride > self.size:
-            raise ConfigError(f"stride {self.stride} is larger than the patch size {self.size}: pixels in between would be left out")
+            raise ConfigError(f"stride {self.stride} is larger than the patch size {self.size}: pixels in between would be left out",
+                              fields=("stride", "size"))  # fmt: skip
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent):
@@ -126,16 +126,9 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
 
     Raises
     ------
-    InputError
-        Nothing is observed, or observed entries are not finite.
     ConfigError
-        The noise is out of proportion to the data, or `frames` is not a mode of the values.
+        `frames` is not a mode of the values.
     """
-    check_observed(values, observed)
-    unit = largest_size(values, observed)
-    check_loudness(config.noise_std, unit)
-    if not SMALLEST < unit < LARGEST:
-        return _in_units(unit, values, observed, config, rng, monitor)
     if config.frames is not None:
         if config.frames >= values.ndim:
             raise ConfigError(f"frames is {config.frames}, but the modes of the values are 0 to {values.ndim - 1}")
@@ -183,7 +176,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         verdict = {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, noise, rng)}
         if scale is None:
             warnings.append(f"only {len(errors)} observed entries could be held out: the standard deviations are not calibrated")
-    used = {name: getattr(courses[0][0], name) for name in LIMITS} | {"passes": _passes(courses)}
+    used = {name: getattr(courses[0][0], name) for name in ("size", "members", "window", "stride")} | {"passes": _passes(courses)}
     return Completion(
         mean=estimate.reshape(shape),
         sd=None if sd is None else sd.reshape(shape),
@@ -194,15 +187,6 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
                                       "falling_in_result": FALLING_SHARE if best else 0.0},
         warnings=tuple(warnings),
     )
-
-
-def _in_units(unit, values, observed, config, rng, monitor):
-    """`complete` with everything in multiples of `unit`."""
-    noise = config.noise_std if config.noise_std == "auto" else config.noise_std / unit
-    done = complete(np.where(observed, values, 0.0) / unit, observed, replace(config, noise_std=noise), rng=rng, monitor=monitor)
-    scaled = {name: getattr(done, name) for name in ("mean", "sd", "predictive_sd", "noise_std")}
-    parameters = done.parameters | {"noise_std": done.parameters["noise_std"] * unit}
-    return replace(done, parameters=parameters, **{name: None if v is None else v * unit for name, v in scaled.items()})
 
 
 def courses_for(observed, config):
