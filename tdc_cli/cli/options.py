@@ -295,6 +295,9 @@ _TYPES = {
 }  # fmt: skip
 
 
+_METAVARS = {"count": "N", "number": "NUMBER", "noise": "SD|auto", "method": "NAME"}
+
+
 def flag_of(name):
     """The option on the command line of a declared option."""
     return f"--{name.replace('_', '-')}"
@@ -305,7 +308,7 @@ def made(name, declared, default, kind):
     flag, words = flag_of(name), declared.of(kind, "help")
     if declared.default_words:
         words += f"  [default: {declared.default_words}]"
-    how = {"help": words, "metavar": declared.of(kind, "metavar")}
+    how = {"help": words, "metavar": declared.of(kind, "metavar") or _METAVARS.get(declared.form)}
     if declared.form == "flag":
         return click.option(flag, is_flag=True, help=words)
     if declared.form == "switch":
