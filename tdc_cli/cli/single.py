@@ -4,7 +4,7 @@ import contextlib
 
 import click
 
-from ..names import CLIP
+from ..names import CLIP, SAID_BY
 from ..run.request import Request
 from . import options
 from .folder import tell_compilation
@@ -117,8 +117,8 @@ def _describe(plan, as_json):
             f"{changed} frames to be completed by {plan.method.name}"
         )
     else:
-        how = {"mask": f"by mask {missing['mask']}", "color": f"by color {plan.request.mask_color}", "alpha": "as transparent",
-               "nan": "as NaN", "value": "by value", "simulated": "simulated"}[missing["source"]]  # fmt: skip
+        which = {"mask": missing["mask"], "color": plan.request.mask_color}.get(missing["source"])
+        how = SAID_BY[missing["source"]] + (f" {which}" if which else "")
         line = (
             f"{source.path}: {missing['count']} of {plan.incomplete.entries} entries missing ({missing['ratio']:.1%}) {how}, "
             f"to be completed by {plan.method.name}"

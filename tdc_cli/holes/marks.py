@@ -26,12 +26,15 @@ class Mask:
         Pixels of the mask that were neither black nor white.
     notes, warnings : tuple of str
         What the user should know about how the mask was understood.
+    by_value : int
+        Entries that the mask leaves alone and whose own values say that they are missing.
     """
 
     observed: np.ndarray
     grey_levels: int = 0
     notes: tuple = ()
     warnings: tuple = ()
+    by_value: int = 0
 
     def over(self, shape):
         """`observed` for colours of a shape, a view: the same in every channel where the mask has none."""

@@ -10,7 +10,7 @@ from ..holes import in_any_channel
 from ..media import Media
 from ..media.video import Clip
 from ..view.display import limits
-from .holes import Coloured, Holes, Transparent, find_absent
+from .holes import Holes
 from .sources import Source
 from .streams import NOISE, stream
 from .values import check_size, scaled
@@ -59,8 +59,6 @@ class Incomplete:
     seed : int
     truth : Source or None
         The reference, or the input itself where holes or noise are simulated.
-    stand_ins : tuple of float
-        Numbers that stand for what is missing, as NaN does.
     """
 
     source: Source
@@ -70,7 +68,6 @@ class Incomplete:
     noise: float
     seed: int
     truth: Source | None
-    stand_ins: tuple = ()
 
     @property
     def in_time(self):
@@ -81,16 +78,6 @@ class Incomplete:
     def entries(self):
         """Of a frame's colours, or of a tensor."""
         return int(np.prod(self.source.colour_shape))
-
-    @property
-    def must_look(self):
-        """Whether the holes depend on what is in the frames."""
-        return self._by_value or isinstance(self.holes, Coloured | Transparent)
-
-    @property
-    def _by_value(self):
-        """Whether values may say that an entry is missing."""
-        return self.source.dtype.kind == "f" or bool(self.stand_ins)
 
     def name(self, number):
         """What a frame is called in messages."""
@@ -103,7 +90,7 @@ class Incomplete:
         ----------
         start, stop : int
         pictures : bool
-            False: their holes only; `must_look` says where that is not possible.
+            False: their holes only; `Holes.looks` says where that is not possible.
         truth : bool
             Whether the frames have their `truth`, where it is known.
         """
@@ -118,23 +105,10 @@ class Incomplete:
                 reference = media.colour
             inside = self.begin <= number < self.end
             mask = read(number, media)
-            if not inside:
-                yield Frame(number, media, everything, False, reference)
-                continue
-            yield self._frame(number, media, mask, everything, reference)
-
-    def _frame(self, number, media, mask, everything, reference):
-        observed, grey = everything, 0
-        if mask is not None:
-            observed = mask.over(self.source.colour_shape)
-            grey = mask.grey_levels
-        further = 0
-        if media is not None and self._by_value:
-            absent = find_absent(media.colour, self.name(number), self.stand_ins)
-            if absent.any():
-                further = int(np.count_nonzero(absent & observed))
-                observed = observed & ~absent
-        return Frame(number, media, observed, True, reference, grey, further)
+            if mask is None or not inside:
+                yield Frame(number, media, everything, inside, reference)
+            else:
+                yield Frame(number, media, mask.over(self.source.colour_shape), inside, reference, mask.grey_levels, mask.by_value)
 
     def values(self, frame):
         """Colours of a frame as a method gets them, with the noise that was asked for, which is the same whatever frames are asked for."""
@@ -205,7 +179,7 @@ def survey(incomplete, monitor):
     low, high = np.inf, -np.inf
     shown = [] if source.full_range else [np.zeros(0)]
     ranged = incomplete.in_time and incomplete.truth is not None and incomplete.truth.dtype.kind == "f"
-    for frame in incomplete.frames(pictures=incomplete.must_look or ranged, truth=ranged):
+    for frame in incomplete.frames(pictures=incomplete.holes.looks or ranged, truth=ranged):
         absent = ~frame.observed
         counts[frame.number] = np.count_nonzero(absent)
         if counts[frame.number]:

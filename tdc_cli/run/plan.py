@@ -13,7 +13,7 @@ from . import configure, outputs, sinks, sources
 from .cost import clip_cost, cost
 from .frame_numbers import frame_numbers, frame_range
 from .frames import Incomplete, Survey, survey
-from .holes import Decision, Moving, decide
+from .holes import Decision, decide, with_values
 from .regions import Region, divide
 from .reporting import missing_of
 from .request import MAIN, Request, check
@@ -154,7 +154,7 @@ def prepare(request, monitor=methods.silent):
     config = configure.configure(request, method, source)
     truth, reasons = sources.truth(request, source)
     decision = decide(request, source, tuple(numbers), begin, end)
-    incomplete = Incomplete(source, decision.holes, begin, end, request.add_noise, request.seed, truth, request.missing_value)
+    incomplete = Incomplete(source, decision.holes, begin, end, request.add_noise, request.seed, truth)
     seen = survey(incomplete, monitor)
     decision, more = _checked(request, incomplete, decision, seen)
     if incomplete.in_time and truth is not None and truth.dtype.kind == "f" and not np.isfinite([seen.low, seen.high]).all():
@@ -241,7 +241,6 @@ def _checked(request, incomplete, decision, seen):
     """Refuse holes that leave nothing to do or nothing to start from; the decision with what NaN adds to it, and a list of warnings."""
     source, entries = incomplete.source, incomplete.entries
     inside = seen.counts[incomplete.begin : incomplete.end]
-    warnings = list(decision.warnings)
     if not inside.any():
         if not request.names_holes:
             raise ConfigError(f"{source.path}: nothing says what is missing; give {_ways(request.kind, source.has_alpha)}")
@@ -255,15 +254,9 @@ def _checked(request, incomplete, decision, seen):
     if (inside == entries).all():
         every = "every entry of every frame" if incomplete.in_time else "every entry"
         raise MaskError(f"{source.path}: {every} is missing: nothing is left to complete from")
-    alone = decision.source == "simulated" and decision.pattern is None
-    if seen.by_value and alone:
-        decision = replace(decision, source="value" if request.missing_value else "nan")
-    elif seen.by_value:
-        what = f"NaN or {_listed(request.missing_value)}" if request.missing_value else "NaN"
-        warnings.append(f"{source.path}: {seen.by_value} further entries are {what} and count as missing")
-    elif request.missing_value and alone:
-        raise MaskError(f"{source.path}: no entry is {_listed(request.missing_value)}; give another `missing_value`")
-    if isinstance(decision.holes, Moving) and inside.sum() > 0.5 * inside.size * entries:
+    decision = with_values(request, source, decision, seen.by_value)
+    warnings = list(decision.warnings)
+    if decision.moving and inside.sum() > 0.5 * inside.size * entries:
         warnings.append(
             f"mask {request.mask} marks {inside.sum() / (inside.size * entries):.1%} of the pixels as missing; white = missing: if it is "
             "meant the other way round, " + ("leave out `invert_mask`" if request.invert_mask else "use `invert_mask`")
@@ -275,10 +268,6 @@ def _checked(request, incomplete, decision, seen):
             "others" for mode, count in holes.empty_slices(observed).items()
         ]
     return decision, warnings
-
-
-def _listed(numbers):
-    return " or ".join(f"{number:g}" for number in numbers)
 
 
 def _ways(kind, has_alpha):

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, field, fields
 
 from ..errors import InputError
-from ..names import MEASURES
+from ..names import MEASURES, SAID_BY
 
 VERSION = "tdc-report/1"
 SETTLED = 0.995  # share of the draws from which on the rank is told without it
@@ -67,7 +67,7 @@ SCHEMA = {
             ),
             "missing": _object(
                 {
-                    "source": {"enum": ["mask", "alpha", "color", "nan", "value", "simulated"]},
+                    "source": {"enum": list(SAID_BY)},
                     "pattern": _TEXT,
                     "count": {**_COUNT, "description": "missing entries, channels apart"},
                     "pixels": {**_COUNT, "description": "positions with any channel missing; of tensors the same as count"},
