@@ -315,7 +315,7 @@ def test_ten_bits_stay_ten_bits(tmp_path):
     assert all(np.abs(a.astype(int) - b).mean() < 700 for a, b in zip(values(again), frames))
     clip, more = copy(tmp_path / "a.mp4", tmp_path / "b.mkv", codec="ffv1")
     assert more.bits == 10 and np.array_equal(values(clip), values(more))
-    with pytest.raises(OutputError, match=r"H.264 cannot hold mode RGB with 10 bits; write to .mp4 with `codec` h265 or "):
+    with pytest.raises(OutputError, match=r"H.264 cannot hold mode RGB with 10 bits; write to .mp4 with `codec=h265` or "):
         check_clip(tmp_path / "c.mp4", clip, codec="h264")
 
 
@@ -323,7 +323,7 @@ def test_alpha_is_kept_or_refused(tmp_path):
     frames = [np.concatenate([f, np.roll(f[..., :1], 9, axis=1)], axis=-1) for f in pictures(3)]
     again = written(frames, tmp_path / "a.webm", "RGBA")
     assert again.mode == "RGBA" and np.abs(values(again)[1][..., 3].astype(int) - frames[1][..., 3]).mean() < 4
-    with pytest.raises(OutputError, match=r"cannot hold mode RGBA with 8 bits; write to .mkv with `codec` vp9 or "):
+    with pytest.raises(OutputError, match=r"cannot hold mode RGBA with 8 bits; write to .mkv with `codec=vp9` or "):
         check_clip(tmp_path / "b.mp4", again)
 
 

@@ -15,10 +15,10 @@ from conftest import pixels, smooth
 from PIL import Image, ImageCms, ImageOps, PngImagePlugin
 
 from tdc_cli import media
-from tdc_cli.names import FORMATS
 from tdc_cli.errors import InputError, MaskError, OutputError
 from tdc_cli.media import masks, metadata
 from tdc_cli.media.files import write_bytes
+from tdc_cli.names import FORMATS
 
 PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 

@@ -128,7 +128,7 @@ def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=Fals
         )
     if soft and not dilate:
         notes.append(
-            f"mask {name} has soft edges: {soft} grey pixels count as known; if a rim of the damage stays, give `mask_dilate` 2"
+            f"mask {name} has soft edges: {soft} grey pixels count as known; if a rim of the damage stays, give `mask_dilate=2`"
         )
     return Mask(~missing, grey, tuple(notes), tuple(warnings))
 
@@ -218,7 +218,7 @@ def from_alpha(alpha, opaque, *, picture, dilate=0):
     elif left:
         notes.append(
             f"{picture}: {left} pixels are partly transparent and count as known; if a rim of the damage stays, give "
-            f"`mask_dilate` {dilate + 2}"
+            f"`mask_dilate={dilate + 2}`"
         )
     return Mask(~missing, soft, tuple(notes))
 
@@ -274,7 +274,7 @@ def from_color(colour, color, *, picture, tolerance=0, dilate=0):
         nearest = int(np.ceil(farthest.min()))
         raise MaskError(
             f"{picture}: no pixel has the color {color}; the nearest differs by {nearest} of 255: "
-            f"give another color or `mask_tolerance` {nearest}"
+            f"give another color or `mask_tolerance={nearest}`"
         )
     missing = grown(missing, dilate)
     if missing.all():

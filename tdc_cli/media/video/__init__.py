@@ -113,7 +113,7 @@ def _able(clip):
     for form in CLIP_FORMATS.values():
         codecs = [name for name in form.codecs if form.holds(clip, CODECS[name])]
         if form.extensions and form.holds(clip):
-            able.append(form.extensions[0] + (f" with `codec` {codecs[0]}" if codecs else ""))
+            able.append(form.extensions[0] + (f" with `codec={codecs[0]}`" if codecs else ""))
     return " or ".join(able) or "a folder of frames"
 
 
