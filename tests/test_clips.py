@@ -14,15 +14,15 @@ import pytest
 from conftest import hear_interrupts, report_of, smooth
 from PIL import Image
 from skimage.metrics import structural_similarity
-
-from tdc_cli import holes as missing
-from tdc_cli import metrics
-from tdc_cli.names import CLIP_PATTERNS
-from tdc_cli.errors import ConfigError, MaskError, OutputError
-from tdc_cli.media import files
 from tdc_cli.run.clip import chunks, plan
 from tdc_cli.run.clip.job import frame_numbers, frame_range
 from tdc_cli.run.clip.store import Store
+
+from tdc_cli import holes as missing
+from tdc_cli import metrics
+from tdc_cli.errors import ConfigError, MaskError, OutputError
+from tdc_cli.media import files
+from tdc_cli.names import CLIP_PATTERNS
 from tdc_cli.run.report import SCHEMA
 
 FRAMES, HEIGHT, WIDTH = 10, 20, 24
@@ -690,8 +690,9 @@ def test_resume_without_anything_to_go_on_with_is_a_run_like_any_other(run):
 
 
 def test_a_failure_leaves_no_half_file(run, monkeypatch):
-    from tdc_cli.errors import OutputError
     from tdc_cli.run.clip import finish
+
+    from tdc_cli.errors import OutputError
 
     def full(*args, **more):
         raise OutputError("b.npy: cannot be written (No space left on device)")
