@@ -370,6 +370,7 @@ def test_numbers_that_are_not_there_are_dashes():
 
 
 def test_the_kinds_of_the_help_are_those_there_are():
-    from tdc_cli.cli.synth import KINDS, NOISE_STD
+    from tdc_cli.cli.synth import NOISE_STD
+    from tdc_cli.names import RESIDUAL_LAWS
 
-    assert list(KINDS) == list(synth.KINDS) and synth.draw((2, 2), 1).noise_std == pytest.approx(NOISE_STD)
+    assert list(RESIDUAL_LAWS) == list(synth.KINDS) and synth.draw((2, 2), 1).noise_std == pytest.approx(NOISE_STD)

@@ -62,7 +62,7 @@ def _kept(plan, quiet):
         yield
     except BaseException:
         if plan.store.used and not quiet:
-            kept = f"finished chunks are kept in {plan.store.folder}"
+            kept = f"finished regions are kept in {plan.store.folder}"
             click.echo(f"tdc: note: {kept}; the same command with --resume goes on from there", err=True)
         raise
 
