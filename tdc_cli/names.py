@@ -12,7 +12,15 @@ STANDARD = "-"  # in place of a path: standard input or output
 ALPHA = "alpha"  # in place of a mask's path: what is transparent
 
 # What says which entries are missing, in reports, and in words.
-SAID_BY = {"mask": "by mask", "alpha": "as transparent", "color": "by color", "nan": "as NaN", "value": "by value", "simulated": "simulated"}
+SAID_BY = {
+    "mask": "by mask",
+    "alpha": "as transparent",
+    "color": "by color",
+    "box": "by box",
+    "nan": "as NaN",
+    "value": "by value",
+    "simulated": "simulated",
+}
 PATTERNS = ("entries", "pixels", "rows", "columns", "blocks", "text", "scratches")
 CLIP_PATTERNS = (*PATTERNS, "frames")
 FORMATS = ("png", "jpg", "tif", "webp", "jxl", "bmp", "npy")

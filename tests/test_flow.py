@@ -150,3 +150,41 @@ def test_a_picture_and_a_clip_of_one_frame_are_completed_alike(tdc):
     assert np.array_equal(np.load("po.npy"), np.load("co.npy")[0])
     assert one["missing"] == other["missing"] and one["method"] == other["method"]
     assert one["metrics"]["missing"]["mae"] == pytest.approx(other["metrics"]["missing"]["mae"], rel=1e-12)
+
+
+# -- boxes --------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("boxes, rows, columns", [
+    (["3,2,4,5"], range(2, 7), range(3, 7)),
+    (["-4,-5,4,5"], range(15, 20), range(20, 24)),
+    (["-4,-5,9,9"], range(15, 20), range(20, 24)),
+    (["50%,25%,25%,10%"], range(5, 7), range(12, 18)),
+    (["0,0,2,20", "2,0,1,20"], range(20), range(3)),
+])  # fmt: skip
+def test_a_box_is_missing_in_pictures_and_clips(tdc, boxes, rows, columns):
+    picture = smooth(20, 24)
+    np.save("p.npy", picture)
+    np.save("c.npy", np.stack([picture] * 2))
+    given = [word for box in boxes for word in ("--mask-box", box)]
+    expected = np.zeros((20, 24), bool)
+    expected[np.ix_(rows, columns)] = True
+    for command, frames in (("complete-image", 1), ("complete-video", 2)):
+        source = "p.npy" if frames == 1 else "c.npy"
+        how = ("--method", "nearest", "--json", "--overwrite", "--save-incomplete", "i.npy")
+        made = report_of(tdc(command, source, "-o", "o.npy", *given, *how))
+        assert made["missing"]["source"] == "box" and made["missing"]["pixels"] == frames * expected.sum()
+        assert np.array_equal((np.load("i.npy").reshape(frames, 20, 24, 3)[0] == 0).all(axis=-1), expected)
+
+
+@pytest.mark.parametrize("options, line", [
+    (["--mask-box", "3,2,4"], "--mask-box '3,2,4' is not of the form X,Y,W,H, such as 10,10,120,40 or -20%,-10%,20%,10%"),
+    (["--mask-box", "3,2,0,5"], "--mask-box '3,2,0,5' has no extent; width and height, the last two numbers, must be above 0"),
+    (["--mask-box", "30,2,4,5"],
+     "a.png: --mask-box 30,2,4,5 lies outside of its 24x20 pixels; X and Y are counted from the left and the top"),
+    (["--mask-box", "0,0,100%,100%"], "a.png: the boxes cover every pixel: nothing is left to complete from"),
+    (["--mask-box", "0,0,5,5", "--mask", "m.png"], "--mask and --mask-box exclude each other: holes are said in one way"),
+])  # fmt: skip
+def test_boxes_that_make_no_sense(complete, options, line):
+    result = complete(*options)
+    assert (result.exit_code, result.stderr) == (2, f"tdc: {line}\n")

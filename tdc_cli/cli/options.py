@@ -315,8 +315,8 @@ def made(name, declared, default, kind):
         return click.option(f"{flag}/--no-{name.replace('_', '-')}", default=None, help=words)
     if declared.form == "pairs":
         return click.option(flag, multiple=True, callback=_pairs, **how)
-    if declared.form == "values":
-        return click.option(flag, multiple=True, type=FiniteRange(), **how)
+    if declared.form in ("values", "texts"):
+        return click.option(flag, multiple=True, type=FiniteRange() if declared.form == "values" else str, **how)
     if declared.form == "method":
         return click.option(flag, default=default, show_default=True, shell_complete=method_names, **how)
     if default not in (None, MISSING, (), ""):
