@@ -664,13 +664,13 @@ def test_links_and_sockets_are_told_before_any_work(complete, tdc):
     Path("loop.png").symlink_to("loop.png")
     Path("away.png").symlink_to("gone.png")
     done = tdc("complete-image", "a.png", "-o", "loop.png", "--mask", "m.png")
-    assert done.exit_code == 2 and "loop.png: is a socket, a disk, or a link to itself" in done.stderr
+    assert done.exit_code == 2 and "loop.png: is a pipe, a socket, a disk, or a link to itself" in done.stderr
     assert "away.png: a link that leads nowhere" in tdc("complete-image", "away.png", "-o", "b.png", "--mask", "m.png").stderr
     assert "mask away.png: a link that leads nowhere" in complete("--mask", "away.png").stderr
     with socket.socket(socket.AF_UNIX) as there:
         there.bind("s.png")
         done = tdc("complete-image", "a.png", "-o", "s.png", "--mask", "m.png", "--overwrite")
-        assert done.exit_code == 2 and "s.png: is a socket" in done.stderr
+        assert done.exit_code == 2 and "s.png: is a pipe, a socket" in done.stderr
 
 
 def test_a_compilation_that_takes_long_says_so_while_it_lasts(capsys, monkeypatch):

@@ -171,6 +171,8 @@ def config(commands):
 
 def _tables(path, commands):
     """Content of a configuration file with keys as click names them; ConfigError for what is no TOML and what no command knows."""
+    if not Path(path).is_file():
+        raise ConfigError(f"{path}: {'not a regular file' if Path(path).exists() else 'no such file'}; name a file of TOML")
     try:
         return _known(path, tomllib.loads(Path(path).read_text(encoding="utf-8")), commands)
     except (ValueError, OSError) as error:  # of the syntax, of the encoding, of integers with thousands of digits

@@ -40,7 +40,7 @@ def read(path):
     InputError
         No such file, unknown or unsupported type, or damaged content.
     """
-    check_file(path)
+    check_file(path, piped=True)
     if str(path) != STANDARD:
         _check_extension(path)
     made = read_any(path)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import InputError, MaskError
 from . import read_any
-from .files import absence, digest
+from .files import check_file, digest
 
 _BRIGHTNESS = (0.299, 0.587, 0.114)  # weights of ITU-R 601, as Pillow and most programs have them
 
@@ -32,10 +32,8 @@ def read_mask(path):
     MaskError
         No such file, or not a readable picture.
     """
-    nothing = absence(path)
-    if nothing:
-        raise MaskError(f"mask {path}: {nothing}")
     try:
+        check_file(path)
         mask = read_any(path)
     except InputError as error:
         raise MaskError(f"mask {error}") from error
@@ -105,6 +103,10 @@ def read_masks(path):
     MaskError
         A clip that cannot be read.
     """
+    try:
+        check_file(path, folder=True)
+    except InputError as error:
+        raise MaskError(f"mask {error}") from error
     if Path(path).suffix.lower() == ".npy":
         return _rows(path)
     from .video import read_clip  # not before: a single mask needs nothing of what reads clips

@@ -53,8 +53,8 @@ def check_paths(wanted, *, replace=False, make_folders=False, standard=(), folde
         seen[real] = name
         if path.is_dir() and name not in folders:
             raise OutputError(f"{path}: is a folder; name a file in it")
-        if path.is_socket() or path.is_block_device() or os.path.islink(real):
-            raise OutputError(f"{path}: is a socket, a disk, or a link to itself; name a file")
+        if files.waits(path) or os.path.islink(real):
+            raise OutputError(f"{path}: is a pipe, a socket, a disk, or a link to itself; name a file, or - for standard output")
         if not path.parent.is_dir() and not make_folders:
             raise OutputError(f"{path}: folder {path.parent} does not exist; create it first")
         if (path.is_file() or (path.is_dir() and any(path.iterdir()))) and not replace:

@@ -69,6 +69,7 @@ def read(path):
         No such file or array, unknown type, damaged content, or values that cannot be completed.
     """
     file, name = split(path)
+    check_file(file, folder=True, piped=True)
     if file != STANDARD and not Path(file).is_dir():
         if Path(file).suffix.lower() in formats.EXTENSIONS.keys() - {e for f in FORMATS.values() for e in f.extensions}:
             raise InputError(f"{file}: is a picture; 'tdc complete-image' completes it")

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import ConfigError, InputError, OutputError
-from ..files import absence, write_file, write_folder
+from ..files import check_file, write_file, write_folder
 from .clip import DEFAULT_RATE, Clip
 from .clip_formats import CLIP_FORMATS, CODECS, FOLDER, QUALITY, extensions, named
 
@@ -32,9 +32,7 @@ def read_clip(path):
     """
     from . import animation, container, frame_folder, npy_frames, tiff_pages
 
-    nothing = absence(path)
-    if nothing:
-        raise InputError(f"{path}: {nothing}")
+    check_file(path, folder=True)
     form = named(path)
     if form.demuxer:
         return container.read(path, form)
