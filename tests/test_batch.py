@@ -423,7 +423,7 @@ def test_a_signal_ends_the_workers(many, send, number, line, code):
 def test_a_killed_worker_is_told(many):
     running = start(*many, "--jobs", "2", "--threads", "1")
     wait_for(lambda: finished("out"))
-    workers = [pid for pid in alive(running.pid) if b"popen_loky" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    workers = [pid for pid in alive(running.pid) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     os.kill(workers[0], signal.SIGKILL)
     err = running.communicate(timeout=60)[1]
     assert running.returncode == 3
@@ -596,7 +596,7 @@ def test_a_dry_run_says_what_is_done_already(tdc, tree):
 def test_going_on_with_nothing_starts_no_process(tdc, tree, monkeypatch):
     words = ["complete-image", "in", "-o", "out", *HOLES, "--skip-existing"]
     assert tdc(*words).exit_code == 0
-    monkeypatch.setattr("tdc_cli.run.batch._side_by_side", lambda *given: pytest.fail("started"))
+    monkeypatch.setattr("tdc_cli.run.batch.Processes", lambda *given: pytest.fail("started"))
     assert tdc(*words, "--jobs", "2").stdout.startswith("out: 0 of 3 pictures completed, 3 skipped, ")
 
 

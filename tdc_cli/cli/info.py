@@ -3,7 +3,7 @@
 import click
 
 _LIBRARIES = ("numpy", "scipy", "numba", "scikit-image", "pillow", "tifffile", "imagecodecs", "h5py", "av", "matplotlib", "click",
-              "arviz-stats", "joblib", "threadpoolctl")  # fmt: skip
+              "arviz-stats", "threadpoolctl")  # fmt: skip
 # Packages that add something where they are installed, by the names under which they come.
 _OPTIONAL = {
     "opencv": ("opencv-python-headless", "opencv-python", "opencv-contrib-python-headless", "opencv-contrib-python"),
