@@ -61,3 +61,19 @@ MEASURES = (
     Measure("rre", "RRE", 4, "", "relative reconstruction error"),
     Measure("mae", "MAE", 3, "", "mean absolute error, in the units of the file", later=True),
 )
+
+
+def shown(text):
+    """A text for a terminal: control characters, with which the name of a file could give orders to it, as escapes."""
+    return "".join(c if c in "\n\t" or c.isprintable() or c in _BLANKS else c.encode("unicode_escape").decode() for c in text)
+
+
+def cell(value):
+    """A value for a table that a spreadsheet opens: what it would take for a formula begins with an apostrophe."""
+    if not isinstance(value, str):
+        return value
+    return f"'{shown(value)}" if value.startswith(_FORMULAS) else shown(value)
+
+
+_BLANKS = "\N{NO-BREAK SPACE}\N{IDEOGRAPHIC SPACE}"
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")

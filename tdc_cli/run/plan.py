@@ -19,6 +19,7 @@ from .reporting import missing_of
 from .request import MAIN, Request, check
 from .solve import estimates_known, gives_uncertainty
 from .store import Folder, Memory
+from .unchanged import Snapshot
 
 # Memory that a region may take where the user names no number of frames, if that is possible at all.
 REGION_BYTES = 1e9
@@ -49,6 +50,8 @@ class Plan:
     store : store.Folder or store.Memory
         Where finished regions are kept.
     sink : sinks.Sink
+    files : Snapshot
+        Of what is read.
     """
 
     request: Request
@@ -66,6 +69,7 @@ class Plan:
     spent: float
     store: Folder | Memory
     sink: object
+    files: Snapshot
 
     @property
     def source(self):
@@ -133,7 +137,7 @@ def prepare(request, monitor=methods.silent):
     InputError, MaskError
         Files that cannot be read or that do not fit each other.
     OutputExists
-        With `skip_existing`, all is done already.
+        With `skip_existing` or `resume`, all is done already.
     OutputError
         Results that could not be written.
     """
@@ -141,12 +145,16 @@ def prepare(request, monitor=methods.silent):
     method, kind = methods.get(request.method), request.kind
     check(request)
     configure.check_method(request, method)
+    done = request.resume and not request.overwrite and request.finished and not _store_folder(request).exists()
     outputs.check_paths(
-        request, replace=request.overwrite or request.skip_existing, make_folders=request.make_folders,
+        request, replace=request.overwrite or request.skip_existing or done, make_folders=request.make_folders,
         standard=() if kind == CLIP else (MAIN[kind],), folders=sinks.FOLDERS[kind],
     )  # fmt: skip
     sink = sinks.named(request)
+    if done:
+        raise OutputExists(f"{request.output}: is finished already")
     request, replaces = _not_finished(request)
+    files = Snapshot.of(request.sources.values())
     source = sources.read(request)
     warnings = sink.fit(request, source, replaces)
     begin, end = frame_range(request.frames, source.count)
@@ -171,7 +179,7 @@ def prepare(request, monitor=methods.silent):
     store.check(resume=request.resume, replace=request.overwrite, output=request.output)
     return Plan(
         request, incomplete, decision, method, config, seen, regions, seconds, space, missing,
-        (*source.notes, *decision.notes), (*warnings, *more, *reasons), time.perf_counter() - start, store, sink,
+        (*source.notes, *decision.notes), (*warnings, *more, *reasons), time.perf_counter() - start, store, sink, files,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ Numbers are finite: what has no value is null, and `warnings` says why.
 
 import json
 import math
+import re
 from dataclasses import dataclass, field, fields
 
 from ..errors import InputError
@@ -199,7 +200,7 @@ class Report:
 
     def to_json(self):
         """JSON text, two spaces of indent, with a final newline."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return dumps(self.to_dict())
 
     @classmethod
     def from_json(cls, text):
@@ -277,6 +278,12 @@ def _channels(described):
     """Colour channels of the input: alpha is never missing and does not count."""
     shape = described["shape"][1:] if "frames" in described else described["shape"]
     return 1 if len(shape) == 2 or described["mode"] == "LA" else 3 if described["mode"] == "RGBA" else shape[2]
+
+
+def dumps(values, indent=2):
+    """JSON text with a final newline, in which no control character stands as it is."""
+    text = json.dumps(values, indent=indent, ensure_ascii=False, allow_nan=False)
+    return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 def plain(value, where="", reasons=None):
