@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import ConfigError, InputError, OutputError
+from ...errors import ConfigError, OutputError
 from ..files import check_file, write_file, write_folder
 from .clip import DEFAULT_RATE, Clip
 from .clip_formats import CLIP_FORMATS, CODECS, FOLDER, QUALITY, extensions, named
