@@ -9,6 +9,7 @@ from conftest import ROOT, smooth
 
 from tdc_cli import methods
 from tdc_cli.errors import ConfigError, InputError
+from tdc_cli.methods.solve import solve
 from tdc_cli.patches import field
 from tdc_cli.run import threads
 
@@ -322,7 +323,7 @@ def test_intervals_hold_what_they_promise():
         ({"exponent": "nan"}, "exponent is nan; it must be from 0.5 to 4"),
         ({"steps": "-1"}, "steps is -1; it must be from 0 to 1000"),
         ({"samples": "0"}, "samples is 0; it must be from 1 to 10000"),
-        ({"noise_std": "-1"}, "noise_std is -1; it must be 0 or a finite standard deviation"),
+        ({"noise_std": "-1"}, "noise_std is -1; it must be 0 or more and finite"),
         ({"noise_std": "some"}, "noise_std 'some' is neither a number nor auto"),
     ],
 )
@@ -340,7 +341,7 @@ def test_bad_data_are_refused(bad, line):
     else:
         values[tuple(np.argwhere(observed)[0])] = np.inf
     with pytest.raises(InputError, match=line):
-        methods.get("field").load().complete(values, observed, rng=np.random.default_rng(0))
+        solve(methods.get("field"), methods.get("field").configure({}), values, observed, rng=np.random.default_rng(0))
 
 
 def test_through_the_command_line(tdc, tmp_path):

@@ -28,7 +28,6 @@ ALGORITHMS = {"model", "patches", "methods", "peers"}
 # Library -> the only parts or modules that may import it.
 PLACES = {
     "click": {"cli"},
-    "joblib": {"run"},
     "tqdm": {"cli"},
     "tifffile": {"media"},
     "h5py": {"media"},

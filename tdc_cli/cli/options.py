@@ -297,6 +297,9 @@ _TYPES = {
 }  # fmt: skip
 
 
+_METAVARS = {"count": "N", "number": "NUMBER", "noise": "SD|auto", "method": "NAME"}
+
+
 def flag_of(name):
     """The option on the command line of a declared option."""
     return f"--{name.replace('_', '-')}"
@@ -307,13 +310,15 @@ def made(name, declared, default, kind):
     flag, words = flag_of(name), declared.of(kind, "help")
     if declared.default_words:
         words += f"  [default: {declared.default_words}]"
-    how = {"help": words, "metavar": declared.of(kind, "metavar")}
+    how = {"help": words, "metavar": declared.of(kind, "metavar") or _METAVARS.get(declared.form)}
     if declared.form == "flag":
         return click.option(flag, is_flag=True, help=words)
     if declared.form == "switch":
         return click.option(f"{flag}/--no-{name.replace('_', '-')}", default=None, help=words)
     if declared.form == "pairs":
         return click.option(flag, multiple=True, callback=_pairs, **how)
+    if declared.form in ("values", "texts"):
+        return click.option(flag, multiple=True, type=FiniteRange() if declared.form == "values" else str, **how)
     if declared.form == "method":
         return click.option(flag, default=default, show_default=True, shell_complete=method_names, **how)
     if default not in (None, MISSING, (), ""):

@@ -4,11 +4,12 @@ import contextlib
 
 import click
 
-from ..names import CLIP
+from ..names import CLIP, SAID_BY
 from ..run.request import Request
 from . import options
 from .folder import tell_compilation
 from .progress import shown
+from .streams import echo
 
 
 def request(ctx, kind, input, output, chosen):
@@ -37,7 +38,7 @@ def complete(request, *, as_json, dry_run, quiet, verbose, progress):
         with shown(wanted and request.kind == CLIP) as monitor:
             plan = prepare(request, monitor)
     except OutputExists:
-        if not request.skip_existing:
+        if not (request.skip_existing or request.resume):
             raise
         return _tell_skipped(request, quiet)
     if not quiet:
@@ -62,14 +63,14 @@ def _kept(plan, quiet):
         yield
     except BaseException:
         if plan.store.used and not quiet:
-            kept = f"finished chunks are kept in {plan.store.folder}"
-            click.echo(f"tdc: note: {kept}; the same command with --resume goes on from there", err=True)
+            kept = f"finished regions are kept in {plan.store.folder}"
+            echo(f"tdc: note: {kept}; the same command with --resume goes on from there", err=True)
         raise
 
 
 def _tell_skipped(request, quiet):
     if not quiet:
-        click.echo(f"tdc: note: {request.output}: exists already and is skipped", err=True)
+        echo(f"tdc: note: {request.output}: exists already and is skipped", err=True)
 
 
 def _tell(plan, verbose, dry_run):
@@ -77,15 +78,15 @@ def _tell(plan, verbose, dry_run):
     from ..run import cost
 
     for text in plan.notes:
-        click.echo(f"tdc: note: {options.worded(text)}", err=True)
+        echo(f"tdc: note: {options.worded(text)}", err=True)
     lack = cost.too_much(plan.source.path, plan.bytes)
     way_out = "give a smaller --chunk" if plan.request.kind == CLIP else "try a part of it"
     for text in (*plan.warnings, *([f"{lack}; {way_out}"] if lack else [])):
-        click.echo(f"tdc: warning: {options.worded(text)}", err=True)
+        echo(f"tdc: warning: {options.worded(text)}", err=True)
     if verbose:
-        click.echo(f"tdc: {plan.method.name}: {plan.config}", err=True)
+        echo(f"tdc: {plan.method.name}: {plan.config}", err=True)
     if plan.request.kind == CLIP and not dry_run:
-        click.echo(f"tdc: note: {_regions(plan)}", err=True)
+        echo(f"tdc: note: {_regions(plan)}", err=True)
 
 
 def _regions(plan):
@@ -117,25 +118,25 @@ def _describe(plan, as_json):
             f"{changed} frames to be completed by {plan.method.name}"
         )
     else:
-        how = {"mask": f"by mask {missing['mask']}", "color": f"by color {plan.request.mask_color}", "alpha": "as transparent",
-               "nan": "as NaN", "simulated": "simulated"}[missing["source"]]  # fmt: skip
+        which = {"mask": missing["mask"], "color": plan.request.mask_color}.get(missing["source"])
+        how = SAID_BY[missing["source"]] + (f" {which}" if which else "")
         line = (
             f"{source.path}: {missing['count']} of {plan.incomplete.entries} entries missing ({missing['ratio']:.1%}) {how}, "
             f"to be completed by {plan.method.name}"
         )
-    click.echo(line)
+    echo(line)
     for name, path in plan.request.outputs.items():
-        click.echo(f"  {name}: {path}")
-    click.echo(f"  {_regions(plan) if in_time else cost.in_words(plan.estimate)}")
+        echo(f"  {name}: {path}")
+    echo(f"  {_regions(plan) if in_time else cost.in_words(plan.estimate)}")
 
 
 def _tell_done(plan, report, as_json, quiet):
     """Print what came out: warnings that came up during the work, and the report or its summary."""
     if not quiet:
         for text in report.warnings[len(plan.notes) + len(plan.warnings) :]:
-            click.echo(f"tdc: warning: {options.worded(text)}", err=True)
+            echo(f"tdc: warning: {options.worded(text)}", err=True)
         tell_compilation(report.timing["compile"])
     if as_json:
         click.echo(report.to_json().encode(errors="backslashreplace"), nl=False)
     elif not quiet:
-        click.echo(report.summary(), err=str(plan.request.output) == "-")
+        echo(report.summary(), err=str(plan.request.output) == "-")

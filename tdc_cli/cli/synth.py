@@ -6,6 +6,7 @@ from ..names import DEFAULT_METHODS, RESIDUAL_LAWS, TENSOR
 from . import options
 from .folder import tell_compilation
 from .progress import shown
+from .streams import echo
 
 NOISE_STD = 0.001**0.5
 # Options that say what is drawn, which a problem from a file has already.
@@ -67,7 +68,7 @@ def synth(ctx, methods, param, problem, output, report, plot, threads, overwrite
     plans = trial.prepare(methods, len(source.problem.shape), source.problem.noise_std, param or {})
     if not quiet and verbose:
         for method, config in plans:
-            click.echo(f"tdc: {method.name}: {config}", err=True)
+            echo(f"tdc: {method.name}: {config}", err=True)
     command = tuple((ctx.obj or {}).get("command", ()))
     trials = []
     with options.working(), shown(progress if progress is not None else not quiet) as monitor:
@@ -84,9 +85,9 @@ def synth(ctx, methods, param, problem, output, report, plot, threads, overwrite
         return
     for done in reports:
         for warning in done.warnings:
-            click.echo(f"tdc: warning: {done.method['name']}: {warning}", err=True)
+            echo(f"tdc: warning: {done.method['name']}: {warning}", err=True)
     for name in files.unseen(trials) if plot is not None else ():
-        click.echo(f"tdc: note: {name} tells no mixture and no CP weights and does not sample: no figure shows it", err=True)
+        echo(f"tdc: note: {name} tells no mixture and no CP weights and does not sample: no figure shows it", err=True)
     tell_compilation(sum(done.timing["compile"] for done in reports))
     if not json:
-        click.echo("\n\n".join([text.problem(source), *map(text.trial, reports), *([text.comparison(reports)] if reports[1:] else [])]))
+        echo("\n\n".join([text.problem(source), *map(text.trial, reports), *([text.comparison(reports)] if reports[1:] else [])]))

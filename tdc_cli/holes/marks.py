@@ -26,12 +26,15 @@ class Mask:
         Pixels of the mask that were neither black nor white.
     notes, warnings : tuple of str
         What the user should know about how the mask was understood.
+    by_value : int
+        Entries that the mask leaves alone and whose own values say that they are missing.
     """
 
     observed: np.ndarray
     grey_levels: int = 0
     notes: tuple = ()
     warnings: tuple = ()
+    by_value: int = 0
 
     def over(self, shape):
         """`observed` for colours of a shape, a view: the same in every channel where the mask has none."""
@@ -218,6 +221,65 @@ def from_alpha(alpha, opaque, *, picture, dilate=0):
             f"`mask_dilate={dilate + 2}`"
         )
     return Mask(~missing, soft, tuple(notes))
+
+
+def parse_box(text):
+    """Left, top, width and height of a box such as ``-120,-40,100,30`` or ``5%,5%,20%,10%``: (number, in percent) each.
+
+    Raises
+    ------
+    ConfigError
+        Another way to write a box, or one without extent.
+    """
+    numbers = re.fullmatch(",".join([r"\s*([-+]?\d+(?:\.\d+)?)(%?)\s*"] * 4), text)
+    if not numbers:
+        raise ConfigError(f"`mask_box` {text!r} is not of the form X,Y,W,H, such as 10,10,120,40 or -20%,-10%,20%,10%")
+    found = [(float(number), bool(percent)) for number, percent in zip(*[iter(numbers.groups())] * 2)]
+    if found[2][0] <= 0 or found[3][0] <= 0:
+        raise ConfigError(f"`mask_box` {text!r} has no extent; width and height, the last two numbers, must be above 0")
+    return found
+
+
+def from_boxes(boxes, size, *, picture, dilate=0):
+    """Read the holes of a picture from boxes.
+
+    Parameters
+    ----------
+    boxes : sequence of str
+        See `parse_box`: left, top, width, height in pixels, or in percent of the picture's sides; left and top below 0 are counted
+        from the right and the bottom.
+    size : (int, int)
+        Height and width of the picture.
+    picture : str
+        Name of the file, for messages.
+    dilate : int
+        Grow the holes by so many pixels in every direction, diagonals included.
+
+    Returns
+    -------
+    Mask
+
+    Raises
+    ------
+    ConfigError
+        Not a box.
+    MaskError
+        A box outside of the picture, or nothing is left.
+    """
+    height, width = size
+    missing = np.zeros(size, dtype=bool)
+    for box in boxes:
+        sides = (width, height, width, height)
+        left, top, wide, high = (round(n * side / 100) if percent else round(n) for (n, percent), side in zip(parse_box(box), sides))
+        left, top = (place + side if place < 0 else place for place, side in ((left, width), (top, height)))
+        inside = missing[max(0, top) : max(0, top + high), max(0, left) : max(0, left + wide)]
+        if not inside.size:
+            raise MaskError(f"{picture}: `mask_box` {box} lies outside of its {width}x{height} pixels; X and Y are counted from the left and the top")
+        inside[...] = True
+    missing = grown(missing, dilate)
+    if missing.all():
+        raise MaskError(f"{picture}: the boxes cover every pixel: nothing is left to complete from")
+    return Mask(~missing)
 
 
 def parse_color(text):

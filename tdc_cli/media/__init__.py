@@ -10,13 +10,14 @@ from importlib import import_module
 from pathlib import Path
 
 from ..errors import InputError, OutputError
-from .files import STANDARD, check_file, read_bytes, write_bytes
+from ..names import STANDARD
+from .files import check_file, read_bytes, write_bytes
 from .formats import EXTENSIONS, FORMATS, check, extensions, named
 from .limits import check_type
 from .pixels import Media, Pixels
 
 __all__ = [
-    "EXTENSIONS", "FORMATS", "STANDARD", "Media", "Pixels", "check", "encode", "extensions",
+    "EXTENSIONS", "FORMATS", "Media", "Pixels", "check", "encode", "extensions",
     "named", "read", "read_any", "silence_codecs", "write", "write_array",
 ]  # fmt: skip
 

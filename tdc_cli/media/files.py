@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from ..errors import InputError, OutputError, OutputExists
+from ..names import STANDARD
 
 try:
     import fcntl
@@ -21,8 +22,6 @@ except ImportError:  # no locks there: temporary files of killed runs then stay
 _PART = ".tdc-{}.part"
 # Files of `together` that wait for their names; None outside of it.
 _waiting: ContextVar[list | None] = ContextVar("waiting", default=None)
-
-STANDARD = "-"  # in place of a path: standard input or output
 
 
 def natural(name):

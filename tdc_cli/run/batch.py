@@ -3,9 +3,9 @@
 What comes of a file depends on that file and the options only, so the number of processes and their order change nothing but the time.
 """
 
-import os
+import contextlib
 import traceback
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,10 +15,12 @@ from . import outputs
 from .describe import describe
 from .execute import run as complete_one
 from .plan import prepare
+from .pool import Processes, completed
 from .report import Report
 from .summary import Record
 from .threads import available
-from .workers import settle
+
+LOST = "not done, because a worker process was killed; if memory was short, try fewer `jobs`"
 
 
 def share(jobs, count, asked):
@@ -41,7 +43,7 @@ def share(jobs, count, asked):
     return jobs, asked or max(1, available() // jobs)
 
 
-def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods.silent):
+def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods.silent, executor=None):
     """Complete every file, or only look at it.
 
     Parameters
@@ -57,6 +59,8 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
         Begin no further file after one has failed; those that are being worked on are brought to their end.
     monitor : callable
         Called as ``monitor(done, total, label)`` after each file.
+    executor : concurrent.futures.Executor or None
+        Does the work, `jobs` files at a time, in place of processes of this program.
 
     Returns
     -------
@@ -74,24 +78,18 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
             if fail_fast and failed:
                 return
             if i not in records:
-                yield look if dry else complete, i, replace(task.request, threads=threads)
+                yield i, look if dry else complete, replace(task.request, threads=threads)
 
     swept = [task.request for task in batch.tasks if task.request is not None and not dry]
     outputs.sweep(swept)
-    lost = None
     try:
-        for i, record in _side_by_side(todo(), jobs, threads, fail_fast) if jobs > 1 else (_numbered(*item) for item in todo()):
-            records[i] = record
-            failed += record.status == "failed"
+        for i, record in _worked_on(todo(), executor, jobs, fail_fast):
+            records[i] = record or Record(str(batch.tasks[i].path), "failed", f"{batch.tasks[i].path}: {LOST}")
+            failed += records[i].status == "failed"
             monitor(len(records), len(batch.tasks), f"files, {failed} failed" if failed else "files")
-    except BrokenProcessPool:
-        lost = "not done, because a worker process was killed; if memory was short, try fewer `jobs`"
     finally:
         outputs.sweep(swept)
-    for i, task in enumerate(batch.tasks):
-        if i not in records:
-            records[i] = Record(str(task.path), "failed", f"{task.path}: {lost}") if lost else Record(str(task.path), "not_run")
-    return tuple(records[i] for i in range(len(batch.tasks)))
+    return tuple(records.get(i) or Record(str(task.path), "not_run") for i, task in enumerate(batch.tasks))
 
 
 def complete(request):
@@ -160,19 +158,16 @@ def _thumbnail(request):
     return page.thumbnail(written.colour, written.full_range, written.mode == "CMYK")
 
 
-def _numbered(work, i, request):
-    return i, work(request)
-
-
-def _side_by_side(items, jobs, threads, fail_fast):
-    """Iterator over the results of ``_numbered(*item)`` in processes of their own, as they come."""
-    from joblib import Parallel, delayed, parallel_config
-
-    # Where the program is killed, joblib's helper process cleans up after it, and would say so to a user whom it does not concern.
-    silenced = "ignore::UserWarning:joblib.externals.loky.backend.resource_tracker"
-    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), silenced)))
-    with parallel_config("loky", inner_max_num_threads=threads, initializer=settle, initargs=(os.getpid(),)):
-        # One more file for each process in the queue keeps it from waiting, but would be begun after a failure.
-        ahead = jobs if fail_fast else 2 * jobs
-        pool = Parallel(jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=ahead, max_nbytes=None)
-        return pool(delayed(_numbered)(*item) for item in items)
+def _worked_on(todo, executor, jobs, fail_fast):
+    """Iterator over (i, Record) of the calls `todo` as they end; None in place of a Record where a worker was killed."""
+    if executor is None and jobs <= 1:
+        yield from ((i, work(request)) for i, work, request in todo)
+        return
+    # One more file for each process in the queue keeps it from waiting, but would be begun after a failure.
+    ahead = jobs if fail_fast else 2 * jobs
+    with contextlib.nullcontext(executor) if executor is not None else Processes(jobs) as pool:
+        for i, future in completed(pool, todo, ahead):
+            try:
+                yield i, future.result()
+            except BrokenExecutor:
+                yield i, None

@@ -56,8 +56,10 @@ def execute(plan, monitor=methods.silent):
     plan.store.open(plan.request.resume, plan.request.output)
     with contextlib.closing(plan.store):
         work = solve(plan, monitor)
+        plan.files.check()
         with files.together():
             report = _write(plan, work, begin, monitor)
+            plan.files.check()
         plan.store.remove()
     return report
 

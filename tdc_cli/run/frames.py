@@ -10,7 +10,7 @@ from ..holes import in_any_channel
 from ..media import Media
 from ..media.video import Clip
 from ..view.display import limits
-from .holes import Coloured, Holes, Transparent, find_nan
+from .holes import Holes
 from .sources import Source
 from .streams import NOISE, stream
 from .values import check_size, scaled
@@ -31,8 +31,8 @@ class Frame:
         Whether the frame is worked on at all; if not, everything is observed.
     truth : ndarray or None
         Colours that the result is measured against.
-    grey_levels, nan : int
-        Pixels of the mask that are neither black nor white; further entries that are NaN.
+    grey_levels, by_value : int
+        Pixels of the mask that are neither black nor white; further entries that their values say are missing.
     """
 
     number: int
@@ -41,7 +41,7 @@ class Frame:
     inside: bool
     truth: np.ndarray | None
     grey_levels: int = 0
-    nan: int = 0
+    by_value: int = 0
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,6 @@ class Incomplete:
         """Of a frame's colours, or of a tensor."""
         return int(np.prod(self.source.colour_shape))
 
-    @property
-    def must_look(self):
-        """Whether the holes depend on what is in the frames."""
-        return self.source.dtype.kind == "f" or isinstance(self.holes, Coloured | Transparent)
-
     def name(self, number):
         """What a frame is called in messages."""
         return f"{self.source.path}, frame {number}" if self.in_time else self.source.path
@@ -95,7 +90,7 @@ class Incomplete:
         ----------
         start, stop : int
         pictures : bool
-            False: their holes only; `must_look` says where that is not possible.
+            False: their holes only; `Holes.looks` says where that is not possible.
         truth : bool
             Whether the frames have their `truth`, where it is known.
         """
@@ -110,23 +105,10 @@ class Incomplete:
                 reference = media.colour
             inside = self.begin <= number < self.end
             mask = read(number, media)
-            if not inside:
-                yield Frame(number, media, everything, False, reference)
-                continue
-            yield self._frame(number, media, mask, everything, reference)
-
-    def _frame(self, number, media, mask, everything, reference):
-        observed, grey = everything, 0
-        if mask is not None:
-            observed = mask.over(self.source.colour_shape)
-            grey = mask.grey_levels
-        further = 0
-        if media is not None and self.source.dtype.kind == "f":
-            nan = find_nan(media.colour, self.name(number))
-            if nan.any():
-                further = int(np.count_nonzero(nan & observed))
-                observed = observed & ~nan
-        return Frame(number, media, observed, True, reference, grey, further)
+            if mask is None or not inside:
+                yield Frame(number, media, everything, inside, reference)
+            else:
+                yield Frame(number, media, mask.over(self.source.colour_shape), inside, reference, mask.grey_levels, mask.by_value)
 
     def values(self, frame):
         """Colours of a frame as a method gets them, with the noise that was asked for, which is the same whatever frames are asked for."""
@@ -167,7 +149,7 @@ class Survey:
     ----------
     counts, pixels : (T,) ndarray of int
         Missing entries, and positions with any of them, of every frame.
-    grey_levels, nan : int
+    grey_levels, by_value : int
     low, high : float
         Of the truth in frames that follow each other; not finite where it has such entries.
     limits : (float, float)
@@ -177,7 +159,7 @@ class Survey:
     counts: np.ndarray
     pixels: np.ndarray
     grey_levels: int
-    nan: int
+    by_value: int
     low: float
     high: float
     limits: tuple
@@ -193,17 +175,17 @@ def survey(incomplete, monitor):
     """
     source = incomplete.source
     counts, pixels = np.zeros(source.count, dtype=np.int64), np.zeros(source.count, dtype=np.int64)
-    grey = nan = 0
+    grey = by_value = 0
     low, high = np.inf, -np.inf
     shown = [] if source.full_range else [np.zeros(0)]
     ranged = incomplete.in_time and incomplete.truth is not None and incomplete.truth.dtype.kind == "f"
-    for frame in incomplete.frames(pictures=incomplete.must_look or ranged, truth=ranged):
+    for frame in incomplete.frames(pictures=incomplete.holes.looks or ranged, truth=ranged):
         absent = ~frame.observed
         counts[frame.number] = np.count_nonzero(absent)
         if counts[frame.number]:
             pixels[frame.number] = counts[frame.number] if source.mode == "tensor" else np.count_nonzero(in_any_channel(absent))
         grey += frame.grey_levels
-        nan += frame.nan
+        by_value += frame.by_value
         if frame.truth is not None and frame.inside:
             low, high = np.minimum(low, frame.truth.min()), np.maximum(high, frame.truth.max())  # these keep NaN
         if incomplete.in_time:
@@ -212,4 +194,4 @@ def survey(incomplete, monitor):
             monitor(frame.number + 1, source.count, "reading")
     if ranged and np.isfinite([low, high]).all():
         check_size(np.array([low, high]), incomplete.truth.path, "scale it down")
-    return Survey(counts, pixels, grey, nan, float(low), float(high), limits(source.full_range, *shown) if incomplete.in_time else ())
+    return Survey(counts, pixels, grey, by_value, float(low), float(high), limits(source.full_range, *shown) if incomplete.in_time else ())

@@ -6,7 +6,7 @@ through with its masks beside it, as often as needed.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -22,7 +22,15 @@ from .streams import HOLES, stream
 
 
 class Holes(Protocol):
-    """What is missing."""
+    """What is missing.
+
+    Attributes
+    ----------
+    looks : bool
+        Whether it depends on what is in the frames.
+    """
+
+    looks: bool
 
     def reader(self, start: int) -> Callable:
         """See the module."""
@@ -32,6 +40,7 @@ class Holes(Protocol):
 class Same:
     """One mask for all of the frames `numbers`."""
 
+    looks = False
     mask: holes.Mask
     numbers: frozenset = frozenset({0})
 
@@ -55,6 +64,7 @@ class Moving:
         See `holes.from_image`.
     """
 
+    looks = False
     masks: Masks
     numbers: tuple
     unit: float
@@ -90,6 +100,7 @@ class Coloured:
         See `holes.from_color`.
     """
 
+    looks = True
     color: tuple
     tolerance: float
     dilate: int
@@ -105,6 +116,7 @@ class Coloured:
 class Transparent:
     """Where a frame is wholly transparent, grown by `dilate` pixels."""
 
+    looks = True
     dilate: int
 
     def reader(self, start):
@@ -122,6 +134,7 @@ class Transparent:
 class Simulated:
     """Holes that depend on seed, pattern, ratio, shape of a frame's colours and the frame's number only."""
 
+    looks = False
     shape: tuple
     ratio: float
     pattern: str
@@ -140,6 +153,7 @@ class Simulated:
 class Lost:
     """Frames that are lost altogether."""
 
+    looks = False
     shape: tuple
     numbers: frozenset
 
@@ -153,9 +167,56 @@ class Lost:
 class Nothing:
     """No holes but where there is NaN."""
 
+    looks = False
+
     def reader(self, start):
         """See the module."""
         return lambda number, media: None
+
+
+@dataclass(frozen=True)
+class Valued:
+    """Other holes, and what values themselves say is missing: NaN, and numbers that stand for it.
+
+    Attributes
+    ----------
+    others : Holes
+    numbers : tuple of float
+    shape : tuple
+        Of a frame's colours.
+    frames : range
+        Frames that are worked on.
+    path : str
+        Of the input, for messages.
+    in_time : bool
+        Whether there are frames that follow each other.
+    """
+
+    looks = True
+    others: Holes
+    numbers: tuple
+    shape: tuple
+    frames: range
+    path: str
+    in_time: bool
+
+    def reader(self, start):
+        """See the module."""
+        other = self.others.reader(start)
+
+        def read(number, media):
+            mask = other(number, media)
+            if number not in self.frames:
+                return mask
+            path = self.path if not self.in_time else f"{self.path}, frame {number}"
+            absent = find_absent(media.colour, path, self.numbers)
+            if not absent.any():
+                return mask
+            mask = mask or holes.Mask(np.ones(self.shape, dtype=bool))
+            observed = mask.over(self.shape)
+            return replace(mask, observed=observed & ~absent, by_value=int(np.count_nonzero(absent & observed)))
+
+        return read
 
 
 @dataclass(frozen=True)
@@ -166,11 +227,13 @@ class Decision:
     ----------
     holes : Holes
     source : str
-        As in the report: ``mask``, ``alpha``, ``color``, ``nan`` or ``simulated``.
+        One of `names.SAID_BY`.
     pattern, mask : str or None
         As in the report.
     sha256 : str or None
         Of the mask.
+    moving : bool
+        Whether each frame has a mask of its own.
     notes, warnings : tuple of str
     """
 
@@ -179,17 +242,21 @@ class Decision:
     pattern: str | None = None
     mask: str | None = None
     sha256: str | None = None
-    notes: tuple = field(default=())
-    warnings: tuple = field(default=())
+    moving: bool = False
+    notes: tuple = ()
+    warnings: tuple = ()
 
 
-def find_nan(values, path):
-    """Where `values` are NaN, a bool array of their shape; InputError if any is infinite."""
-    if values.dtype.kind != "f":
-        return np.zeros(values.shape, dtype=bool)
-    if np.isinf(values).any():
+def find_absent(values, path, numbers=()):
+    """Where `values` are NaN or one of the numbers that stand for what is missing, a bool array; InputError where any is infinite."""
+    floats = values.dtype.kind == "f"
+    if floats and np.isinf(values).any():
         raise InputError(f"{path}: {np.isinf(values).sum()} values are infinite; NaN marks missing entries, infinity is refused")
-    return np.isnan(values)
+    absent = np.isnan(values) if floats else np.zeros(values.shape, dtype=bool)
+    for number in numbers:
+        # Of single precision the value nearest to the number is meant, of integers the number itself.
+        absent |= values == (values.dtype.type(number) if floats else number)
+    return absent
 
 
 def decide(request, source, numbers, begin, end):
@@ -212,8 +279,39 @@ def decide(request, source, numbers, begin, end):
     ------
     ConfigError, MaskError
     """
+    found = _decide(request, source, numbers, begin, end)
+    if source.dtype.kind != "f" and not request.missing_value:
+        return found
+    valued = Valued(found.holes, request.missing_value, source.colour_shape, range(begin, end), source.path, request.kind == CLIP)
+    return replace(found, holes=valued)
+
+
+def with_values(request, source, decision, count):
+    """The decision and its warnings once it is known how many further entries are missing by their value.
+
+    Raises
+    ------
+    MaskError
+        No entry has a value that was said to stand for what is missing, and nothing else says what is.
+    """
+    numbers = " or ".join(f"{number:g}" for number in request.missing_value)
+    alone = decision.source == "simulated" and decision.pattern is None
+    if count and alone:
+        return replace(decision, source="value" if numbers else "nan")
+    if count:
+        said = f"{source.path}: {count} further entries are {f'NaN or {numbers}' if numbers else 'NaN'} and count as missing"
+        return replace(decision, warnings=(*decision.warnings, said))
+    if numbers and alone:
+        raise MaskError(f"{source.path}: no entry is {numbers}; give another `missing_value`")
+    return decision
+
+
+def _decide(request, source, numbers, begin, end):
     if request.mask_color is not None:
         return Decision(_by_colour(request, source), "color")
+    if request.mask_box:
+        boxes = holes.from_boxes(request.mask_box, source.shape[:2], picture=source.path, dilate=request.mask_dilate)
+        return Decision(Same(boxes, frozenset(numbers)), "box")
     if request.missing_ratio is not None:
         return Decision(_simulated(request, source, begin, end), pattern=request.pattern)
     if request.mask is None:
@@ -232,7 +330,7 @@ def decide(request, source, numbers, begin, end):
             threshold=request.mask_threshold, invert=request.invert_mask, dilate=request.mask_dilate,
         )  # fmt: skip
         return _of_mask(request, Same(mask, frozenset(numbers)), mask)
-    return Decision(_moving(request, source, masks, numbers), "mask", mask=str(request.mask), sha256=masks.sha256)
+    return Decision(_moving(request, source, masks, numbers), "mask", mask=str(request.mask), sha256=masks.sha256, moving=True)
 
 
 def _of_mask(request, found, mask):

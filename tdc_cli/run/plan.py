@@ -13,12 +13,13 @@ from . import configure, outputs, sinks, sources
 from .cost import clip_cost, cost
 from .frame_numbers import frame_numbers, frame_range
 from .frames import Incomplete, Survey, survey
-from .holes import Decision, Moving, decide
+from .holes import Decision, decide, with_values
 from .regions import Region, divide
 from .reporting import missing_of
 from .request import MAIN, Request, check
 from .solve import estimates_known, gives_uncertainty
 from .store import Folder, Memory
+from .unchanged import Snapshot
 
 # Memory that a region may take where the user names no number of frames, if that is possible at all.
 REGION_BYTES = 1e9
@@ -49,6 +50,8 @@ class Plan:
     store : store.Folder or store.Memory
         Where finished regions are kept.
     sink : sinks.Sink
+    files : Snapshot
+        Of what is read.
     """
 
     request: Request
@@ -66,6 +69,7 @@ class Plan:
     spent: float
     store: Folder | Memory
     sink: object
+    files: Snapshot
 
     @property
     def source(self):
@@ -133,7 +137,7 @@ def prepare(request, monitor=methods.silent):
     InputError, MaskError
         Files that cannot be read or that do not fit each other.
     OutputExists
-        With `skip_existing`, all is done already.
+        With `skip_existing` or `resume`, all is done already.
     OutputError
         Results that could not be written.
     """
@@ -141,12 +145,16 @@ def prepare(request, monitor=methods.silent):
     method, kind = methods.get(request.method), request.kind
     check(request)
     configure.check_method(request, method)
+    done = request.resume and not request.overwrite and request.finished and not _store_folder(request).exists()
     outputs.check_paths(
-        request, replace=request.overwrite or request.skip_existing, make_folders=request.make_folders,
+        request, replace=request.overwrite or request.skip_existing or done, make_folders=request.make_folders,
         standard=() if kind == CLIP else (MAIN[kind],), folders=sinks.FOLDERS[kind],
     )  # fmt: skip
     sink = sinks.named(request)
+    if done:
+        raise OutputExists(f"{request.output}: is finished already")
     request, replaces = _not_finished(request)
+    files = Snapshot.of(request.sources.values())
     source = sources.read(request)
     warnings = sink.fit(request, source, replaces)
     begin, end = frame_range(request.frames, source.count)
@@ -171,7 +179,7 @@ def prepare(request, monitor=methods.silent):
     store.check(resume=request.resume, replace=request.overwrite, output=request.output)
     return Plan(
         request, incomplete, decision, method, config, seen, regions, seconds, space, missing,
-        (*source.notes, *decision.notes), (*warnings, *more, *reasons), time.perf_counter() - start, store, sink,
+        (*source.notes, *decision.notes), (*warnings, *more, *reasons), time.perf_counter() - start, store, sink, files,
     )  # fmt: skip
 
 
@@ -241,7 +249,6 @@ def _checked(request, incomplete, decision, seen):
     """Refuse holes that leave nothing to do or nothing to start from; the decision with what NaN adds to it, and a list of warnings."""
     source, entries = incomplete.source, incomplete.entries
     inside = seen.counts[incomplete.begin : incomplete.end]
-    warnings = list(decision.warnings)
     if not inside.any():
         if not request.names_holes:
             raise ConfigError(f"{source.path}: nothing says what is missing; give {_ways(request.kind, source.has_alpha)}")
@@ -255,12 +262,9 @@ def _checked(request, incomplete, decision, seen):
     if (inside == entries).all():
         every = "every entry of every frame" if incomplete.in_time else "every entry"
         raise MaskError(f"{source.path}: {every} is missing: nothing is left to complete from")
-    if seen.nan:
-        if decision.source == "simulated" and decision.pattern is None:
-            decision = replace(decision, source="nan")
-        else:
-            warnings.append(f"{source.path}: {seen.nan} further entries are NaN and count as missing")
-    if isinstance(decision.holes, Moving) and inside.sum() > 0.5 * inside.size * entries:
+    decision = with_values(request, source, decision, seen.by_value)
+    warnings = list(decision.warnings)
+    if decision.moving and inside.sum() > 0.5 * inside.size * entries:
         warnings.append(
             f"mask {request.mask} marks {inside.sum() / (inside.size * entries):.1%} of the pixels as missing; white = missing: if it is "
             "meant the other way round, " + ("leave out `invert_mask`" if request.invert_mask else "use `invert_mask`")

@@ -6,9 +6,11 @@ Numbers are finite: what has no value is null, and `warnings` says why.
 
 import json
 import math
+import re
 from dataclasses import dataclass, field, fields
 
 from ..errors import InputError
+from ..names import MEASURES, SAID_BY
 
 VERSION = "tdc-report/1"
 SETTLED = 0.995  # share of the draws from which on the rank is told without it
@@ -36,7 +38,10 @@ def _map(items, nullable=False):
 
 
 _MIXTURE = {"weights": _NUMBERS, "means": _NUMBERS, "precisions": _NUMBERS}
-_MEASURES = {"rre": _NUMBER, "psnr": _NUMBER, "ssim": _NUMBER}
+_MEASURES = {
+    "properties": {m.key: _NUMBER for m in MEASURES if not m.later},
+    "optional": {m.key: _NUMBER for m in MEASURES if m.later},
+}
 
 SCHEMA = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -63,7 +68,7 @@ SCHEMA = {
             ),
             "missing": _object(
                 {
-                    "source": {"enum": ["mask", "alpha", "color", "nan", "simulated"]},
+                    "source": {"enum": list(SAID_BY)},
                     "pattern": _TEXT,
                     "count": {**_COUNT, "description": "missing entries, channels apart"},
                     "pixels": {**_COUNT, "description": "positions with any channel missing; of tensors the same as count"},
@@ -116,11 +121,11 @@ SCHEMA = {
             ),
             "metrics": _object(
                 {
-                    "all": _object(_MEASURES),
+                    "all": _object(**_MEASURES),
                     "missing": _object(
-                        _MEASURES, description="over missing entries; ssim is always null: it needs whole windows"
+                        **_MEASURES, description="over missing entries; ssim is always null: it needs whole windows"
                     ),
-                    "incomplete": _object(_MEASURES, description="of the input with holes as 0"),
+                    "incomplete": _object(**_MEASURES, description="of the input with holes as 0"),
                     "low_rank": _object(
                         {"rre": _NUMBER}, nullable=True, more=True, description="of the low-rank part alone; synthetic problems"
                     ),
@@ -195,7 +200,7 @@ class Report:
 
     def to_json(self):
         """JSON text, two spaces of indent, with a final newline."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return dumps(self.to_dict())
 
     @classmethod
     def from_json(cls, text):
@@ -249,15 +254,8 @@ class Report:
             lines.append("  " + ", ".join(found))
         if self.metrics:
             for label, key in (("all entries", "all"), ("missing entries", "missing"), ("before, holes as 0", "incomplete")):
-                shown = [
-                    f"{title} {self.metrics[key][name]:{style}}{unit}"
-                    for title, name, style, unit in (
-                        ("PSNR", "psnr", ".2f", " dB"),
-                        ("SSIM", "ssim", ".4f", ""),
-                        ("RRE", "rre", ".4f", ""),
-                    )
-                    if self.metrics[key][name] is not None
-                ]
+                found = self.metrics[key]
+                shown = [f"{m.title} {found[m.key]:.{m.digits}f}{m.unit}" for m in MEASURES if found.get(m.key) is not None]
                 if shown:
                     lines.append(f"  {label}: {', '.join(shown)}")
         for key, path in self.outputs.items():
@@ -280,6 +278,12 @@ def _channels(described):
     """Colour channels of the input: alpha is never missing and does not count."""
     shape = described["shape"][1:] if "frames" in described else described["shape"]
     return 1 if len(shape) == 2 or described["mode"] == "LA" else 3 if described["mode"] == "RGBA" else shape[2]
+
+
+def dumps(values, indent=2):
+    """JSON text with a final newline, in which no control character stands as it is."""
+    text = json.dumps(values, indent=indent, ensure_ascii=False, allow_nan=False)
+    return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 def plain(value, where="", reasons=None):

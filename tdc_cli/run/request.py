@@ -70,9 +70,16 @@ class Request:
         help="A mask pixel of at least this level, of 255, is missing; lower where soft edges leave a rim.")  # fmt: skip
     mask_dilate: int = option(
         0, form="count", ge=0, le=10_000, metavar="N", scope=PIXELS, help="Grow the holes by N pixels in every direction.")
+    mask_box: tuple = option(
+        (), form="texts", metavar="X,Y,W,H", scope=PIXELS,
+        help="The pixels of this box are missing, such as a logo or a date: left, top, width and height in pixels or, as in 5%, in percent; "
+             "left and top below 0 count from the right and the bottom; may be repeated.")  # fmt: skip
     mask_color: str | None = option(None, metavar="'#ff00ff'", scope=PIXELS, help="Pixels of this colour are missing.")
     mask_tolerance: float = option(
         0, form="number", ge=0, le=255, metavar="N", scope=PIXELS, help="How far, of 255, each channel may be from --mask-color.")
+    missing_value: tuple = option(
+        (), form="values", metavar="V",
+        help="Entries of this value, such as -9999 or 0, are missing, as NaN always is; may be repeated.")  # fmt: skip
     missing_ratio: float | None = option(
         None, form="number", ge=0, lt=1, metavar="SHARE",
         help="Hide this share of a whole input, which then is the truth for the metrics.")  # fmt: skip
@@ -189,7 +196,7 @@ class Request:
     def names_holes(self):
         """Whether the options say what is missing; if not, only NaN in the input can."""
         given = self.mask, self.missing_ratio, self.mask_color
-        return any(option is not None for option in given) or bool(self.add_noise or self.noise_std)
+        return any(option is not None for option in given) or bool(self.mask_box or self.missing_value or self.add_noise or self.noise_std)
 
     @property
     def by_transparency(self):
@@ -204,7 +211,7 @@ class Request:
     @property
     def simulated(self):
         """Whether the input is its own truth: holes or noise are made."""
-        return self.mask is None and (self.missing_ratio is not None or bool(self.add_noise))
+        return self.mask is None and not self.mask_box and (self.missing_ratio is not None or bool(self.add_noise))
 
     @property
     def parameters(self):
@@ -255,23 +262,27 @@ def check(request):
         raise ConfigError(f"`noise_std` is {request.noise_std!r}; give a standard deviation, such as 0.1, or auto")
     if not isinstance(request.noise_std, str | None) and not 0 <= request.noise_std < float("inf"):
         raise ConfigError(f"`noise_std` {request.noise_std:g} is negative or not finite; give a standard deviation, such as 0.1, or auto")
-    if request.mask is not None and request.missing_ratio is not None:
-        raise ConfigError("`mask` and `missing_ratio` exclude each other: holes are either given or simulated")
     if request.missing_pattern is not None and request.missing_ratio is None:
         raise ConfigError("`missing_pattern` needs a `missing_ratio`")
+    said = [name for name in ("mask", "mask_color", "missing_ratio") if getattr(request, name) is not None]
+    said += ["mask_box"] if request.mask_box else []
+    if said[:2] == ["mask", "missing_ratio"]:
+        raise ConfigError("`mask` and `missing_ratio` exclude each other: holes are either given or simulated")
+    if said[1:]:
+        one, other = sorted(said[:2], key=lambda name: name != "mask_color")
+        raise ConfigError(f"`{one}` and `{other}` exclude each other: holes are said in one way")
     if request.mask_color is not None:
         holes.parse_color(request.mask_color)
-        if request.mask is not None or request.missing_ratio is not None:
-            other = "mask" if request.mask is not None else "missing_ratio"
-            raise ConfigError(f"`mask_color` and `{other}` exclude each other: holes are said in one way")
     elif request.mask_tolerance:
         raise ConfigError("`mask_tolerance` needs a `mask_color`")
+    for box in request.mask_box:
+        holes.parse_box(box)
     if request.invert_mask and request.by_transparency:
         raise ConfigError("`invert_mask` needs a mask picture; `mask=alpha` always takes what is transparent as missing")
-    if request.mask is None and (request.invert_mask or (request.mask_color is None and request.mask_dilate)):
+    if request.mask is None and (request.invert_mask or (request.mask_color is None and not request.mask_box and request.mask_dilate)):
         words = "`invert_mask` needs" if request.kind == TENSOR else "`invert_mask` and `mask_dilate` need"
         raise ConfigError(f"{words} a `mask`")
-    if request.mask_frames is not None and (request.mask is None or request.by_transparency):
+    if request.mask_frames is not None and not request.mask_box and (request.mask is None or request.by_transparency):
         raise ConfigError("`mask_frames` needs a `mask` that is a picture or a clip")
     if request.kind == CLIP and STANDARD in (str(request.input), str(request.output)):
         raise ConfigError("- stands for standard input or output; a clip is read from and written to a file or a folder: name one")

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from .. import methods, metrics
+from ..errors import NumericalError
+from ..methods.solve import solve as completion_of
 from . import threads
 from .frames import Window
 from .streams import DRAWS, stream
@@ -70,9 +72,17 @@ def complete(method, config, values, observed, *, rng, path, monitor=methods.sil
     start = time.perf_counter()
     notes = warm_up(method, config, values.ndim, monitor)
     compiling = time.perf_counter() - start
-    done = methods.solve(method, config, values, observed, rng=rng, path=path, monitor=monitor, **further)
+    done = apply(method, config, values, observed, rng=rng, path=path, monitor=monitor, **further)
     sd = uncertainty(done, config, observed)
     return replace(done, uncertainty=sd, warnings=(*done.warnings, *notes)), compiling
+
+
+def apply(method, config, values, observed, *, path, **how):
+    """Completion by a method, see `methods.solve.solve`; an error of the numbers names the input `path`."""
+    try:
+        return completion_of(method, config, values, observed, **how)
+    except NumericalError as error:
+        raise NumericalError(f"{path}: {error}") from error
 
 
 def uncertainty(completion, config, observed):
@@ -163,7 +173,7 @@ def _complete(plan, region, frames, monitor):
     if plan.incomplete.in_time:
         path = f"{path}, frames {region.start} to {region.stop - 1}"
     rng = stream(plan.request.seed, DRAWS, region.first)
-    done = methods.solve(plan.method, plan.config, values, observed, rng=rng, path=path, monitor=monitor)
+    done = apply(plan.method, plan.config, values, observed, rng=rng, path=path, monitor=monitor)
     del values
     source = plan.incomplete.source
     sd = uncertainty(done, plan.config, observed)

@@ -114,6 +114,8 @@ def truth(request, source):
         found = source if request.simulated else None
     else:
         found = _reference(request, source)
+    if found is source and request.missing_value:
+        return None, ["metrics are null: the input, which would be the truth, has entries that are missing"]
     if found is None or request.kind == CLIP:
         return found, []
     values = found.media.colour

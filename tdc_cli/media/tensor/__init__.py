@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import InputError, MaskError, OutputError
+from ...names import STANDARD
 from .. import array, formats
-from ..files import STANDARD, check_file, read_bytes, write_bytes
+from ..files import check_file, read_bytes, write_bytes
 from ..formats import Format
 from ..pixels import Media
 from . import archive, matlab, tiff_series, variable

@@ -96,7 +96,7 @@ class Sink:
             done.holed,
             done.colour,
             done.given.observed,
-            given=given.colour if plan.decision.source in ("mask", "alpha", "color") else None,
+            given=given.colour if plan.decision.source in ("mask", "alpha", "color", "box") else None,
             sd=done.sd,
             truth=done.given.truth,
             full_range=given.full_range,
