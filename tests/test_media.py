@@ -3,7 +3,9 @@ import io
 import os
 import subprocess
 import sys
+import zlib
 from dataclasses import replace
+from pathlib import Path
 
 import cv2
 import imagecodecs
@@ -179,6 +181,20 @@ def test_texts_of_a_png_stay(folder):
         media.write(replace(read, values=values), "y.png", replace=True)
         text = Image.open("y.png").text
         assert text == {"Author": "Somebody", "Title": "Déjà vu 你好"} and (text["Title"].lang, text["Title"].tkey) == ("fr", "Titre")
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_profiles_and_texts_beyond_a_megabyte_are_healthy(tdc, dtype):
+    profile = PROFILE[:128] + np.random.default_rng(0).bytes(2_000_000)
+    text = PngImagePlugin.iTXt("long " * 500_000, "en", "Comment")
+    chunks = plain_codecs.png_metadata(profile, 72, Image.Exif().tobytes())
+    told = b"Comment\0\1\0en\0Comment\0" + zlib.compress(text.encode())
+    Path("x.png").write_bytes(plain_codecs.png(smooth(20, 24).astype(dtype), (chunks[0], (b"iTXt", told))))
+    result = tdc("complete-image", "x.png", "-o", "y.png", "--mask", "m.png", "--method", "biharmonic")
+    assert result.exit_code == 0, result.stderr
+    read = media.read("y.png")
+    assert read.metadata["icc_profile"] == profile and read.metadata["text"]["Comment"] == text
+    assert tdc("complete-image", "y.png", "-o", "z.png", "--mask", "m.png", "--method", "biharmonic").exit_code == 0
 
 
 @pytest.mark.parametrize("depth", [8, 16])

@@ -131,7 +131,8 @@ def test_a_format_may_stand_for_a_missing_extension(tdc):
     (["complete-image", "a.png", "-o", "b.png", *QUICK, "--report", "p.json"],
      "p.json: is a pipe, a socket, a disk, or a link to itself; name a file, or - for standard output"),
     (["complete-image", "a.png", "-o", "b.png", "--config", "p.toml", *QUICK], "p.toml: not a regular file; name a file of TOML"),
-    *((["complete-video", "c.npy", "-o", "d.npy", "--mask", f"p{extension}"], f"mask p{extension}: not a regular file; write it to a file first")
+    *((["complete-video", "c.npy", "-o", "d.npy", "--mask", f"p{extension}"],
+       f"mask p{extension}: not a regular file; write it to a file first")
       for extension in (".npy", ".png", ".gif", ".mkv", ".tif")),
     *((["complete-video", f"p{extension}", "-o", "d.npy"], f"p{extension}: not a regular file; write it to a file first")
       for extension in (".npy", ".gif", ".mkv", ".tif")),

@@ -1,5 +1,7 @@
 """What is refused before anything is decoded, whatever the format."""
 
+import os
+
 from ..errors import InputError
 from .formats import FORMATS
 
@@ -24,6 +26,16 @@ def check_size(width, height, path):
 def too_large(size, path):
     """InputError for a picture whose size is beyond `LARGEST`, or unknown for that reason."""
     return InputError(f"{path}: {size}; up to {LARGEST // 10**6} megapixels are read; scale it down or crop it")
+
+
+def check_memory(size, what):
+    """Raise InputError for an array of `size` bytes that is larger than the memory of this machine; `what` names it."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not told there
+        return
+    if size > memory:
+        raise InputError(f"{what}: takes {size / 2**30:.1f} GiB, more than the memory of this machine; give a smaller array")
 
 
 def check_type(dtype, path):

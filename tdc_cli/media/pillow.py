@@ -20,6 +20,7 @@ from .pixels import Media
 _NAMES = {"MPO": "JPEG", "WEBP": "WebP"}  # Pillow's name -> ours; a MPO file is a JPEG followed by further ones
 _MODES = ("L", "LA", "RGB", "RGBA", "CMYK")
 _BITS = 258  # tag of TIFF
+_LARGEST_CHUNK = 64 * 2**20  # bytes of a profile or a text of a PNG, unpacked
 
 
 def decode(content, path):
@@ -27,7 +28,7 @@ def decode(content, path):
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:
-        with warnings.catch_warnings(), silent_decoder():
+        with warnings.catch_warnings(), silent_decoder(), _large_chunks():
             warnings.simplefilter("ignore")  # what Pillow warns of is either refused below or of no concern to the user
             picture = Image.open(io.BytesIO(content))
             name = _check_kind(picture, path)
@@ -81,6 +82,19 @@ def in_known_mode(picture, path):
     if picture.mode not in _MODES:
         raise InputError(f"{path}: mode {picture.mode} is not supported, only {', '.join(_MODES)}; convert it to RGB")
     return picture, ()
+
+
+@contextlib.contextmanager
+def _large_chunks():
+    """Within the block profiles and texts of a PNG may be as large as `_LARGEST_CHUNK`: Pillow takes those beyond 1 MB for damage."""
+    from PIL import PngImagePlugin
+
+    before = PngImagePlugin.MAX_TEXT_CHUNK
+    PngImagePlugin.MAX_TEXT_CHUNK = _LARGEST_CHUNK
+    try:
+        yield
+    finally:
+        PngImagePlugin.MAX_TEXT_CHUNK = before
 
 
 @contextlib.contextmanager
