@@ -3,9 +3,8 @@
 The objective is that of Wexler, Shechtman and Irani: the sum of the distances of all patches that touch the hole to the most similar
 patches outside of it. It is lowered by turns: sources are looked for by PatchMatch, then every pixel becomes the weighted mean of what the
 sources of the patches over it propose; first at a coarse scale, where the hole is a few pixels deep and is filled from its rim inwards, then
-at finer ones, each beginning with the sources of the one before. Texture, as mean absolute gradients, is compared beside colours, so that
-flat sources do not win because they are close to everything. At the end every pixel is copied from one place, and light and seams are
-balanced (`blend`).
+at finer ones, each beginning with the sources of the one before. At the end every pixel is copied from one place, so that nothing is
+smeared by a mean, and `blend` balances what does not meet.
 
 References
 ----------
@@ -16,175 +15,198 @@ A. Newson, A. Almansa, M. Fradet, Y. Gousseau, P. Perez: Video inpainting of com
 A. Newson, A. Almansa, Y. Gousseau, P. Perez: Non-local patch-based image inpainting, Image Processing On Line, 2017.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import distance_transform_edt
 
-from . import kernels
-from .pyramid import build
+from . import blend, kernels
+from .layers import layers
+from .pyramid import Level, build, nearest
 
-# The hole is at most this deep, in pixels, at the coarsest scale.
-COARSEST_DEPTH = 4
+# Side of a patch.
+SIZE = 7
+# The hole is at most this deep at the coarsest scale, which is at least so many patches wide.
+COARSEST_DEPTH, COARSEST_PATCHES = 4, 3
+# Distances of the neighbours whose sources a patch tries.
 JUMPS = np.array([1, 2, 4, 8])
-# Rounds of search and vote at the coarsest and at the finest scale; those between in geometric steps.
-COARSE_ROUNDS, FINE_ROUNDS = 24, 4
-# Votes fall with the depth of the patch in the hole: what lies near the rim is surer.
+# Sweeps of PatchMatch between two votes, and before a ring is filled.
+SWEEPS, PEEL_SWEEPS = 2, 8
+# Votes at the coarsest and at the finest scale, in geometric steps between; a change of less than SETTLED levels of `layers.SPAN` ends them.
+COARSE_ROUNDS, FINE_ROUNDS, SETTLED = 24, 4, 0.2
+# Votes fall by this factor with every pixel that the middle of a patch lies deeper in the hole.
 CONFIDENCE = 1.3
+# Searches for other sources that measure the spread, each among a random half of all, in squares of this side.
+OTHERS, OTHER_SWEEPS, SQUARE = 4, 3, 16
 
 
-@dataclass
-class Settings:
-    size: int = 7
-    texture: float = 50.0
-    closeness: float = 0.0
-    sweeps: int = 2
-    coarse: int = COARSE_ROUNDS
-    fine: int = FINE_ROUNDS
-    confidence: float = CONFIDENCE
-    coarsest: float = COARSEST_DEPTH
+@dataclass(frozen=True)
+class Filled:
+    """What a hole is filled with.
+
+    Attributes
+    ----------
+    pixels : (P,) int64 ndarray
+        Pixels of the hole, ``row * W + column``, ascending.
+    values, spread : (P, C) float64 ndarray
+        What they are filled with, and the root mean squared difference of what other sources would put there.
+    """
+
+    pixels: np.ndarray
+    values: np.ndarray
+    spread: np.ndarray
 
 
-def _quantised(layers):
-    return np.clip(np.rint(layers), -1023, 1023).astype(np.int16)
+def fill(values, hole, blank, copyable, *, rng, tell):
+    """Fill the hole of a picture.
+
+    Parameters
+    ----------
+    values : (H, W, C) float64 ndarray
+        Not read where `hole` or `blank`.
+    hole, blank, copyable : (H, W) bool ndarray
+        To be filled; neither known nor to be filled; where may be copied from, as far as it is known.
+    rng : numpy.random.Generator
+    tell : callable
+        Called as ``tell(share)`` with the share of the work that is done.
+
+    Returns
+    -------
+    Filled
+    """
+    known = ~(hole | blank)
+    levels = _levels(values, hole, blank, copyable)
+    level = levels[0]
+    sources, votes = _solve(levels, rng, tell)
+    origins = np.empty(len(level.pixels), np.int64)
+    kernels.choose(~known, level.size, level.pixels, sources, votes, origins)
+    # Scattered pixels may be out of reach of every patch that is known in its middle alone.
+    index = np.arange(hole.size).reshape(*hole.shape, 1)
+    origins = np.where(origins >= 0, origins, nearest(index, known).ravel()[level.pixels])
+    copies = blend.copy(values, hole, blank, level.pixels, origins)
+    seen = values[known]
+    made = np.clip(copies, seen.min(axis=0), seen.max(axis=0))
+    spread = _spread(level, values, known, values.reshape(-1, values.shape[2])[origins], rng)
+    tell(1.0)
+    return Filled(level.pixels, made, spread)
 
 
-def _sweep(level, layers, weights, targets, sources, rng, settings, jumps, tries, offsets):
-    new, costs = sources.copy(), np.empty(len(targets), np.float32)
-    draws = rng.random((len(targets), tries, 2), dtype=np.float32) * 2 - 1
-    closeness = settings.closeness / max(level.hole.shape) ** 2
-    kernels.search(layers, weights, level.allowed, level.size, targets, sources, jumps, draws, offsets, closeness, new, costs)
-    return new, costs
+def _levels(values, hole, blank, copyable):
+    size = min(SIZE, (min(hole.shape) - 1) // 2 * 2 + 1)
+    depth = Level.of(values[..., :1], hole, blank, copyable, size).depth.max()
+    coarser = max(0, math.ceil(math.log2(depth / COARSEST_DEPTH)))
+    room = max(0, math.floor(math.log2(min(hole.shape) / (COARSEST_PATCHES * size))))
+    compared = layers(values, ~(hole | blank), 2 ** min(coarser, room) + 1)
+    return build(compared, hole, blank, copyable, size, 1 + min(coarser, room))
 
 
-def _votes(level, targets, costs, settings, sharpness=1.0):
-    """Weight of every target patch in a vote, (H * W,)."""
-    half = level.size // 2
+def _solve(levels, rng, tell):
+    """Sources of all targets at the finest scale, (H * W,) int32, and the weights of their votes, (H * W,) float32."""
+    work = np.cumsum([len(level.targets) for level in reversed(levels)])
+    for k, level in enumerate(reversed(levels)):
+        if k == 0:
+            sources = _peel(level, rng)
+            rounds = COARSE_ROUNDS
+        else:
+            sources = _finer(levels[-k], level, sources)
+            # The first estimate of a finer scale: the coarser one's sources as they are.
+            _vote(level, sources, (sources >= 0).astype(np.float32), level.pixels)
+            rounds = round(FINE_ROUNDS * (COARSE_ROUNDS / FINE_ROUNDS) ** (1 - k / (len(levels) - 1)))
+        weights = (~level.blank).astype(np.int16)
+        for _ in range(rounds):
+            compared = _rounded(level.layers)
+            for _ in range(SWEEPS):
+                sources, costs = _sweep(level, compared, weights, level.targets, sources, level.allowed, rng)
+            votes = _votes(level, level.targets, costs)
+            if _vote(level, sources, votes, level.pixels) < SETTLED:
+                break
+        tell(0.9 * work[k] / work[-1])
+    return sources, votes
+
+
+def _peel(level, rng):
+    """Fill the hole from its rim inwards, ring by ring, comparing what is known or filled alone; returns the sources."""
+    (height, width), half = level.hole.shape, level.size // 2
+    sources = np.full(level.hole.size, -1, np.int32)
+    weights = (~(level.hole | level.blank)).astype(np.int16)
+    for ring in range(1, math.ceil(level.depth.max()) + 1):
+        rows, columns = np.nonzero((level.depth > ring - 1) & (level.depth <= ring))
+        if not len(rows):
+            continue
+        # Patches with their middle in the ring, or as near to it as the picture lets them.
+        targets = np.unique(np.clip(rows - half, 0, height - level.size) * width + np.clip(columns - half, 0, width - level.size))
+        compared = _rounded(level.layers)
+        for _ in range(PEEL_SWEEPS):
+            sources, costs = _sweep(level, compared, weights, targets, sources, level.allowed, rng, tries=6)
+        _vote(level, sources, _votes(level, targets, costs), rows * width + columns)
+        weights[rows, columns] = 1
+    return sources
+
+
+def _rounded(compared):
+    return np.clip(np.rint(compared), -kernels.LARGEST, kernels.LARGEST).astype(np.int16)
+
+
+def _sweep(level, compared, weights, targets, sources, allowed, rng, tries=1):
+    """One sweep of PatchMatch; random places are tried `tries` times at every radius. Returns the sources and the targets' costs."""
+    radii = math.ceil(math.log2(max(level.hole.shape) + 1))
+    draws = rng.random((len(targets), tries * radii, 2), dtype=np.float32) * 2 - 1
+    found, costs = sources.copy(), np.empty(len(targets), np.float32)
+    kernels.search(compared, weights, allowed, level.size, targets, sources, JUMPS, draws, radii, found, costs)
+    return found, costs
+
+
+def _votes(level, targets, costs):
+    """Weight of every target patch, (H * W,) float32: exp(-cost / 2 s), s the 75th percentile of the costs (Wexler et al.), falling with depth."""
+    half, width = level.size // 2, level.hole.shape[1]
     votes = np.zeros(level.hole.size, np.float32)
+    found = np.isfinite(costs)
+    targets, costs = targets[found], costs[found]
+    if not found.any():
+        return votes
     scale = max(float(np.percentile(costs, 75)), 1e-3)
-    depth = distance_transform_edt(level.hole).ravel()[targets + half * level.hole.shape[1] + half]
-    votes[targets] = np.exp(-sharpness * costs / (2 * scale)) * settings.confidence**-depth + 1e-12
+    depth = level.depth.ravel()[targets + half * width + half]
+    # Never quite 0: the only patch over a pixel decides, however bad.
+    votes[targets] = np.exp(-costs / (2 * scale)) * CONFIDENCE**-depth + 1e-12
     return votes
 
 
-def _tries(level):
-    return int(np.ceil(np.log2(max(level.hole.shape))))
-
-
-def _peel(level, rng, settings, offsets):
-    """Sources for all targets of the coarsest level, filling it from the rim inwards."""
-    height, width = level.hole.shape
-    depth = distance_transform_edt(level.hole)
-    half = level.size // 2
-    sources = np.full(level.hole.size, -1, np.int32)
-    filled = ~level.hole & ~level.blank
-    for ring in range(1, int(np.ceil(depth.max())) + 1):
-        rows, columns = np.nonzero((depth > ring - 1) & (depth <= ring))
-        corners = np.clip(rows - half, 0, height - level.size) * width + np.clip(columns - half, 0, width - level.size)
-        targets = np.unique(corners)
-        weights = filled.astype(np.int16)
-        layers = _quantised(level.layers)
-        for _ in range(8):
-            sources, costs = _sweep(level, layers, weights, targets, sources, rng, settings, JUMPS, 6 * _tries(level), offsets)
-        votes = _votes(level, targets, costs, settings)
-        only = np.full_like(sources, -1)
-        only[targets] = sources[targets]
-        pixels = rows * width + columns
-        made = np.empty((len(pixels), level.layers.shape[2]), np.float32)
-        kernels.vote(level.layers, level.hole, level.size, pixels, only, votes, made)
-        level.layers[rows, columns] = np.where(np.isnan(made), level.layers[rows, columns], made)
-        filled[rows, columns] = True
-    return sources
+def _vote(level, sources, votes, pixels):
+    """Estimate `pixels` anew by what the patches over them propose; returns the mean change."""
+    flat = level.layers.reshape(-1, level.layers.shape[2])
+    made = np.empty((len(pixels), flat.shape[1]), np.float32)
+    kernels.vote(level.layers, level.hole | level.blank, level.size, pixels, sources, votes, made)
+    before = flat[pixels]
+    flat[pixels] = np.where(np.isnan(made), before, made)
+    return float(np.abs(flat[pixels] - before).mean())
 
 
 def _finer(coarse, level, sources):
     """Sources of the targets of a level from those of the one half as fine."""
-    _, wide = coarse.hole.shape
+    (height, width), (high, wide), size = level.hole.shape, coarse.hole.shape, level.size
+    rows, columns = level.targets // width, level.targets % width
+    found = sources[np.minimum(rows // 2, high - size) * wide + np.minimum(columns // 2, wide - size)]
+    # A source is as far from its target as at the coarser scale, twice as many pixels.
+    y, x = 2 * (found // wide) + rows % 2, 2 * (found % wide) + columns % 2
+    place = np.minimum(y, height - size) * width + np.minimum(x, width - size)
+    made = np.full(level.hole.size, -1, np.int32)
+    made[level.targets] = np.where((found >= 0) & level.allowed[place], place, -1)
+    return made
+
+
+def _spread(level, values, known, copies, rng):
+    """Root mean squared difference from `copies`, (P, C), of what the best sources among random halves of all would put there."""
     height, width = level.hole.shape
-    targets = level.targets
-    rows, columns = targets // width, targets % width
-    high = coarse.hole.shape[0]
-    above = np.minimum(rows // 2, high - level.size) * wide + np.minimum(columns // 2, wide - level.size)
-    found = sources[above]
-    y = np.minimum(2 * (found // wide) + rows % 2, height - level.size)
-    x = np.minimum(2 * (found % wide) + columns % 2, width - level.size)
-    place = np.where(found >= 0, y * width + x, -1)
-    place[(place >= 0) & ~level.allowed[place]] = -1
-    new = np.full(level.hole.size, -1, np.int32)
-    new[targets] = place
-    return new
-
-
-def _estimate(level, sources, votes):
-    pixels = level.pixels
-    made = np.empty((len(pixels), level.layers.shape[2]), np.float32)
-    kernels.vote(level.layers, level.hole, level.size, pixels, sources, votes, made)
-    flat = level.layers.reshape(-1, made.shape[1])
-    old = flat[pixels]
-    new = np.where(np.isnan(made), old, made)
-    flat[pixels] = new
-    return float(np.abs(new - old).mean())
-
-
-def solve(layers, hole, blank, copyable, settings, rng, offsets=None):
-    """Where every pixel of the hole is best copied from.
-
-    Returns
-    -------
-    origins : (P,) int64 ndarray
-    """
-    depth = distance_transform_edt(np.pad(hole, 1)).max()
-    size = settings.size
-    count = 1
-    while depth / 2 ** (count - 1) > settings.coarsest and min(hole.shape) / 2**count >= 3 * size:
-        count += 1
-    levels = build(layers, hole, blank, copyable, size, count)
-    none = np.zeros((0, 2), np.int64)
-    sources = None
-    for k in reversed(range(count)):
-        level = levels[k]
-        targets = level.targets
-        weights = (~level.blank).astype(np.int16)
-        if sources is None:
-            sources = _peel(level, rng, settings, none)
-        else:
-            sources = _finer(levels[k + 1], level, sources)
-            costs = None
-        rounds = round(settings.fine * (settings.coarse / settings.fine) ** (k / max(count - 1, 1)))
-        for r in range(rounds):
-            q = _quantised(level.layers)
-            if r == 0 and k < count - 1:
-                # The first estimate of a finer scale is made of the coarser one's sources as they are.
-                votes = np.zeros(level.hole.size, np.float32)
-                votes[targets] = 1.0
-                _estimate(level, sources, votes)
-                q = _quantised(level.layers)
-            for _ in range(settings.sweeps):
-                sources, costs = _sweep(level, q, weights, targets, sources, rng, settings, JUMPS, _tries(level), none)
-            votes = _votes(level, targets, costs, settings)
-            change = _estimate(level, sources, votes)
-            if change < 0.2:
-                break
-    origins = np.empty(len(level.pixels), np.int64)
-    kernels.choose(level.hole, size, level.pixels, sources, votes, origins)
-    return level, sources, costs, origins
-
-
-def features(colours, hole, blank, settings, levels=3):
-    """Colours scaled to 0..510 and texture, (H, W, C + 2)."""
-    from scipy.ndimage import uniform_filter
-    known = ~hole & ~blank
-    low, high = colours[known].min(), colours[known].max()
-    scaled = ((colours - low) * (510 / max(high - low, 1e-12))).astype(np.float32)
-    scaled[~known] = 0
-    grey = scaled.mean(axis=2)
-    made = [scaled]
-    for axis in (0, 1):
-        d = np.abs(np.diff(grey, axis=axis))
-        ok = known.take(range(1, known.shape[axis]), axis) & known.take(range(known.shape[axis] - 1), axis)
-        pad = [(0, int(axis == 0)), (0, int(axis == 1))]
-        d, ok = np.pad(np.where(ok, d, 0), pad), np.pad(ok, pad).astype(np.float32)
-        width = 2**levels + 1
-        t = uniform_filter(d, width) / np.maximum(uniform_filter(ok, width), 1e-3)
-        made.append((np.sqrt(settings.texture) * t)[..., None].astype(np.float32))
-    return np.concatenate(made, axis=2)
+    compared, weights = _rounded(level.layers), (~level.blank).astype(np.int16)
+    squares = np.zeros_like(copies)
+    given = values.astype(np.float32)
+    made = np.empty(copies.shape, np.float32)
+    for _ in range(OTHERS):
+        coarse = rng.random((height // SQUARE + 1, width // SQUARE + 1)) < 0.5
+        half = level.allowed & np.kron(coarse, np.ones((SQUARE, SQUARE), bool))[:height, :width].ravel()
+        sources = np.full(level.hole.size, -1, np.int32)
+        for _ in range(OTHER_SWEEPS):
+            sources, costs = _sweep(level, compared, weights, level.targets, sources, half, rng)
+        kernels.vote(given, ~known, level.size, level.pixels, sources, _votes(level, level.targets, costs), made)
+        squares += np.where(np.isnan(made), 0, made - copies) ** 2
+    return np.sqrt(squares / OTHERS)

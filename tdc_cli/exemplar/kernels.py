@@ -13,6 +13,8 @@ from numba import njit, prange
 
 from ..kernels import CACHE
 
+# Size of a layer's values up to which sums of squares have room.
+LARGEST = 1023
 # Targets that share one thread's workspace.
 SHARE = 64
 
@@ -38,18 +40,18 @@ def _sum_of_squares(layers, mine, trust, top, left, worst):
 
 
 @njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
-def search(layers, weights, allowed, size, targets, sources, jumps, draws, offsets, closeness, new_sources, costs):
+def search(layers, weights, allowed, size, targets, sources, jumps, draws, radii, new_sources, costs):
     """One sweep of PatchMatch: every target tries the sources of its neighbours, moved along, and places around its own.
 
-    The cost of a source is the mean squared difference of the layers, weighted pixel by pixel, plus `closeness` times the squared
-    distance of the two patches. All targets look at what their neighbours had before the sweep.
+    The cost of a source is the mean squared difference of the layers, weighted pixel by pixel; infinite where a target has none. All
+    targets look at what their neighbours had before the sweep.
 
     Parameters
     ----------
     layers : (H, W, F) int16 ndarray
-        Within -1023..1023.
+        Within `LARGEST` of 0.
     weights : (H, W) int16 ndarray
-        0..7: how much a pixel of a target counts.
+        0 to 7: how much a pixel of a target counts.
     allowed : (H * W,) bool ndarray
         Patches that may be sources.
     size : int
@@ -58,10 +60,9 @@ def search(layers, weights, allowed, size, targets, sources, jumps, draws, offse
     jumps : (J,) int64 ndarray
         Distances of the neighbours to the four sides.
     draws : (T, R, 2) float32 ndarray
-        Uniform on -1..1: places to try, at radii that halve from the larger side of the picture.
-    offsets : (K, 2) int64 ndarray
-        Offsets in rows and columns that every target tries.
-    closeness : float
+        Uniform on -1 to 1: places to try around the best source so far, within a radius.
+    radii : int
+        The radius begins with the longer side of the picture, halves `radii` times, and begins again.
     new_sources : (H * W,) int32 ndarray
         Becomes the sources after the sweep at the targets; the rest is left.
     costs : (T,) float32 ndarray
@@ -84,8 +85,7 @@ def search(layers, weights, allowed, size, targets, sources, jumps, draws, offse
                         trust[r, c * channels + f] = weight
             scale = np.float32(1.0) / np.float32(max(total, 1) * channels)
             best, lowest = sources[targets[t]], np.float32(np.inf)
-            tried = 1 + 4 * len(jumps) + len(offsets) + draws.shape[1]
-            radius = np.float32(max(height, width))
+            tried = 1 + 4 * len(jumps) + draws.shape[1]
             for k in range(tried):
                 if k == 0:
                     place = np.int64(best)
@@ -103,25 +103,19 @@ def search(layers, weights, allowed, size, targets, sources, jumps, draws, offse
                     if place < 0:
                         continue
                     row, column = place // width - down, place % width - across
-                elif k <= 4 * len(jumps) + len(offsets):
-                    which = k - 1 - 4 * len(jumps)
-                    row, column = top + offsets[which, 0], left + offsets[which, 1]
                 else:
-                    which = k - 1 - 4 * len(jumps) - len(offsets)
+                    which = k - 1 - 4 * len(jumps)
+                    radius = max(height, width) * np.float32(0.5) ** (which % radii)
                     row, column = (best // width, best % width) if best >= 0 else (top, left)
                     row += np.int64(np.rint(radius * draws[t, which, 0]))
                     column += np.int64(np.rint(radius * draws[t, which, 1]))
-                    radius = max(radius * np.float32(0.5), np.float32(1.0))
                 if row < 0 or row > last_row or column < 0 or column > last_column:
                     continue
                 place = row * width + column
                 if not allowed[place] or (k > 0 and place == best):
                     continue
-                far = np.float32(closeness) * np.float32((row - top) ** 2 + (column - left) ** 2)
-                if far >= lowest:
-                    continue
-                worst = np.int64(min((lowest - far) / scale, np.float32(4e18))) + 1
-                cost = np.float32(_sum_of_squares(layers, mine, trust, row, column, worst)) * scale + far
+                worst = np.int64(min(lowest / scale, np.float32(4e18))) + 1
+                cost = np.float32(_sum_of_squares(layers, mine, trust, row, column, worst)) * scale
                 if cost < lowest:
                     best, lowest = np.int32(place), cost
             new_sources[targets[t]] = best
