@@ -6,6 +6,8 @@ Arrays in, arrays out; files and figures are made elsewhere.
 import numpy as np
 from PIL import Image
 
+from .plot import load
+
 # Perceptually uniform, also in grey, and readable by people who see fewer colours.
 COLOUR_SCALE = "viridis"
 # The scale ends where this share of what is not 0 has been reached: a few wild pixels must not turn the rest dark.
@@ -131,6 +133,4 @@ def top(*sizes):
 
 def colours():
     """(256, 3) uint8 RGB of the colour scale, from 0 to its top."""
-    from matplotlib import colormaps
-
-    return np.rint(255 * colormaps[COLOUR_SCALE](np.arange(256))[:, :3]).astype(np.uint8)
+    return np.rint(255 * load().colormaps[COLOUR_SCALE](np.arange(256))[:, :3]).astype(np.uint8)
