@@ -146,11 +146,11 @@ def match(image, positions, frame, depth, size, window, reach, drift, contrast, 
         groups[g] = candidates[np.argsort(distance, kind="stable")[: groups.shape[1]]]
 
 
-def estimate(image, data, observed, groups, frame, depth, size, taper, rest, noise, uncertain, estimates, variances):
+def estimate(image, data, observed, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances):
     for g, group in enumerate(groups):
         now = _patches(image, group, frame, depth, size).astype(float)
         mean = now.mean(axis=0)
-        covariance = np.cov(now.T, bias=True) * taper + rest * np.eye(now.shape[1])
+        covariance = np.cov(now.T, bias=True) * taper + ridge * np.eye(now.shape[1])
         pairs = list(zip(*(_patches(a, group, frame, depth, size) for a in (data, observed))))
         if uncertain:
             covariance = covariance + taper * np.mean([_left_open(covariance, o, noise) for _, o in pairs], axis=0)

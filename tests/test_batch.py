@@ -20,12 +20,12 @@ from conftest import hear_interrupts, pixels, smooth
 from PIL import Image
 
 from tdc_cli import media, methods
-from tdc_cli import run as pipeline
 from tdc_cli.errors import OutputError
 from tdc_cli.media import files
 from tdc_cli.methods import biharmonic
-from tdc_cli.run import estimate, folders, summary
+from tdc_cli.run import cost, folders, summary
 from tdc_cli.run.batch import share
+from tdc_cli.run.request import Request
 
 SCRIPT = str(Path(sys.executable).with_name("tdc"))
 VALIDATOR = jsonschema.Draft202012Validator(summary.SCHEMA)
@@ -77,7 +77,7 @@ def statuses(values):
 
 
 def template(**more):
-    return pipeline.Job(input="", output=Path("out"), method="biharmonic", missing_ratio=0.3, **more)
+    return Request(input="", output=Path("out"), method="biharmonic", missing_ratio=0.3, **more)
 
 
 # -- which files become what --------------------------------------------------------------------------------------------------
@@ -602,13 +602,13 @@ def test_going_on_with_nothing_starts_no_process(tdc, tree, monkeypatch):
 
 def test_every_method_has_a_cost():
     for method in methods.REGISTRY.values():
-        seconds, space = estimate.cost(method, 10**6, 10**5)
+        seconds, space = cost.cost(method, 10**6, 10**5)
         assert 0 < seconds < 10**5 and 5e7 < space < 1e10
-        assert estimate.cost(method, 10**6, 0)[0] == 0
-    assert estimate.in_words({"seconds": 59.2, "bytes": 1e9}) == "about 60 s on one core and 1000 MB"
-    assert estimate.in_words({"seconds": 7201, "bytes": 1}) == "about 3 h on one core and 10 MB"
+        assert cost.cost(method, 10**6, 0)[0] == 0
+    assert cost.in_words({"seconds": 59.2, "bytes": 1e9}) == "about 60 s on one core and 1000 MB"
+    assert cost.in_words({"seconds": 7201, "bytes": 1}) == "about 3 h on one core and 10 MB"
     some = [{"seconds": 2.0, "bytes": 10}, {"seconds": 3.0, "bytes": 30}]
-    assert estimate.together(some, 2) == {"seconds": 5.0, "bytes": 60}
+    assert cost.together(some, 2) == {"seconds": 5.0, "bytes": 60}
 
 
 def test_extensions_come_last_in_natural_order():

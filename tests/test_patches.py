@@ -14,9 +14,11 @@ from tdc_cli import methods
 from tdc_cli.errors import ConfigError, InputError
 from tdc_cli.holes import simulate
 from tdc_cli.methods import blocks, patches
-from tdc_cli.patches import calibrate, field
+from tdc_cli.methods.solve import solve
+from tdc_cli.patches import calibrate, field, schedule
 from tdc_cli.patches import refine as passes
-from tdc_cli.patches.refine import Settings, refine
+from tdc_cli.patches.refine import refine
+from tdc_cli.patches.schedule import Settings
 from tdc_cli.run import threads
 
 SAMPLES = ROOT / "sample_data"
@@ -565,8 +567,10 @@ def test_values_of_any_size_are_completed(scale):
     observed = scattered(truth.shape)
     parameters = {"passes": 2, "start": "field"}
     for noise in (0.0, 0.05) if scale == 1e290 else (0.05,):
-        one = completed(truth, observed, noise_std=noise, **parameters)
-        other = completed(truth * scale, observed, noise_std=noise * scale, **parameters)
+        one, other = (
+            solve(methods.get("patches"), patches.Config(noise_std=noise * size, **parameters), truth * size, observed, rng=rng())
+            for size in (1.0, scale)
+        )
         for name in ("mean", "sd", "predictive_sd"):
             error = np.abs(getattr(other, name) / scale - getattr(one, name))
             assert np.quantile(error, 0.95) < 1e-4
@@ -668,7 +672,7 @@ def test_the_global_model_helps_where_the_picture_is_of_low_rank():
     truth = np.einsum("ir,jr,kr->ijk", random.standard_normal((40, 2)), random.standard_normal((48, 2)), random.standard_normal((3, 2)))
     observed = scattered(truth.shape, 0.4)
     done = completed(truth, observed, passes=3)
-    assert done.parameters["global_in_start"] > 0.9 and done.parameters["window"] == patches.FAR
+    assert done.parameters["global_in_start"] > 0.9 and done.parameters["window"] == patches.TUNED.far
     alone = completed(truth, observed, passes=3, start="field", calibrate=False)
     assert np.std((done.mean - truth)[~observed]) < 0.3 * np.std((alone.mean - truth)[~observed])
 
@@ -696,7 +700,7 @@ def test_the_best_weight_is_that_of_least_squares_between_nought_and_one(one, ot
 
 
 def stages_of(observed, **parameters):
-    return [(s.size, s.members, s.stride, s.passes) for s in patches.courses_for(observed, patches.Config(**parameters))[0]]
+    return [(s.size, s.members, s.stride, s.passes) for s in schedule.schedules_for(observed, patches.Config(**parameters))[0]]
 
 
 def test_stages_follow_the_holes():
@@ -715,26 +719,26 @@ def test_stages_follow_the_holes():
     assert stages_of(sparse, size=5, stride=5, members=20, passes=30) == [(5, 20, 5, 25), (6, 20, 6, 3), (3, 20, 3, 2)]
     for count in range(1, 40):
         assert sum(s[3] for s in stages_of(usual, passes=count)) == count
-        for stages in patches.courses_for(sparse, patches.Config(passes=count)):
+        for stages in schedule.schedules_for(sparse, patches.Config(passes=count)):
             assert sum(s.passes for s in stages) == count
-    careful, falling = patches.courses_for(sparse, patches.Config())
+    careful, falling = schedule.schedules_for(sparse, patches.Config())
     assert [s.uncertain for s in careful] == [True] * 3 and [s.share for s in careful] == [1, 1, 0.5]
-    assert all(s.first_rest == s.last_rest == Settings.last_rest for s in careful)
-    assert falling == (Settings(size=6, members=36, stride=3, passes=14, first_rest=0.3),)
-    assert patches.courses_for(scattered((60, 60, 3), 0.8), patches.Config()) == [careful]
-    ((one, other),) = patches.courses_for(deep, patches.Config())
+    assert all(s.first_ridge == s.last_ridge == Settings.last_ridge for s in careful)
+    assert falling == (Settings(size=6, members=36, stride=3, passes=14, first_ridge=0.3),)
+    assert schedule.schedules_for(scattered((60, 60, 3), 0.8), patches.Config()) == [careful]
+    ((one, other),) = schedule.schedules_for(deep, patches.Config())
     assert one.share == other.share == 1 and not one.uncertain
 
 
 def test_the_second_course_is_mixed_in_where_held_out_entries_ask_for_it(monkeypatch):
-    """A course is spoilt by so large a rest that patches stay at the mean of their group."""
+    """A schedule is spoilt by so large a ridge that patches stay at the mean of their group."""
     truth = photograph("chelsea", 60, 60, 48, 48)
     observed = scattered(truth.shape, 0.9)
-    usual, other = patches.courses_for(observed, patches.Config(passes=6))
-    spoilt = tuple(replace(s, first_rest=1e3, last_rest=1e3) for s in usual)
+    usual, other = schedule.schedules_for(observed, patches.Config(passes=6))
+    spoilt = tuple(replace(s, first_ridge=1e3, last_ridge=1e3) for s in usual)
 
-    def complete_by(*courses):
-        monkeypatch.setattr(patches, "courses_for", lambda observed, config: list(courses))
+    def complete_by(*schedules):
+        monkeypatch.setattr(patches, "schedules_for", lambda observed, config: list(schedules))
         counts = []
         done = patches.complete(np.where(observed, truth, np.nan), observed, patches.Config(), rng=rng(),
                                 monitor=lambda done, total, label: counts.append((done, total)))  # fmt: skip
@@ -744,21 +748,21 @@ def test_the_second_course_is_mixed_in_where_held_out_entries_ask_for_it(monkeyp
     alone = complete_by(usual, spoilt)
     assert alone.parameters["falling_in_result"] == 0 and alone.parameters["passes"] == 6
     mixed = complete_by(spoilt, other)
-    assert mixed.parameters["falling_in_result"] == patches.FALLING_SHARE and mixed.parameters["passes"] == 12
+    assert mixed.parameters["falling_in_result"] == patches.TUNED.falling_share and mixed.parameters["passes"] == 12
     assert psnr(mixed.mean, truth, ~observed) > psnr(complete_by(spoilt).mean, truth, ~observed) + 0.5
 
 
 def test_results_are_the_first_course_and_its_means_with_the_others(monkeypatch):
     monkeypatch.setattr(patches, "refine_blocks", lambda values, observed, start, stages, *more: (start + stages, np.full(3, stages**2)))
     means, variances = zip(*patches._results(None, None, np.zeros(3), [1.0, 2.0, 5.0], 0.0, None, None, True))
-    share = patches.FALLING_SHARE
+    share = patches.TUNED.falling_share
     assert [m[0] for m in means] == pytest.approx([1, 1 + share, 1 + 4 * share])
     assert [v[0] for v in variances] == pytest.approx([1, 1 + 3 * share, 1 + 24 * share])
 
 
 def test_courses_are_judged_by_all_rehearsals_together():
     def tried(*errors):
-        return patches._Rehearsal([None] * 2, [np.array(e) for e in errors], [np.full(len(e), k) for k, e in enumerate(errors)])
+        return patches._Validation([None] * 2, [np.array(e) for e in errors], [np.full(len(e), k) for k, e in enumerate(errors)])
 
     best, errors, spreads = patches._best([tried([1.0, 1.0], [0.0, -2.0]), tried([1.0], [0.5])])
     assert best == 0 and errors.tolist() == [1, 1, 1] and spreads.tolist() == [0, 0, 0]
@@ -767,23 +771,24 @@ def test_courses_are_judged_by_all_rehearsals_together():
     # Smaller on the mean, 2.75 against 3, but by less than its standard error: the first stays.
     assert patches._best([tried([1.0, 1.0, 1.0], [0.0, 0.5**0.5, 1.5])])[0] == 0
     assert patches._best([tried([0.0, 0.0], [0.0, 0.0])])[0] == 0
-    assert patches._best([])[0] == patches._best([patches._Rehearsal([None], [], [])])[0] == 0
+    assert patches._best([])[0] == patches._best([patches._Validation([None], [], [])])[0] == 0
 
 
 def test_the_depth_of_holes_is_the_distance_from_their_edge():
     absent = np.zeros((60, 60, 3), dtype=bool)
-    assert patches._depth(absent) == patches._depth(~absent) == 0
+    assert schedule._depth(absent) == schedule._depth(~absent) == 0
     absent[20:41, 20:41] = True
-    assert patches._depth(absent) == 8  # 25 of 441 pixels are deeper, 49 at least as deep
+    assert schedule._depth(absent) == 8  # 25 of 441 pixels are deeper, 49 at least as deep
     absent[..., 0] = False
-    assert patches._depth(absent) == 0  # another channel is observed there
+    assert schedule._depth(absent) == 0  # another channel is observed there
 
 
 @pytest.fixture
 def small_squares(monkeypatch):
     """Pictures of more than two squares of 16 pixels count as large."""
-    monkeypatch.setattr(patches, "REHEARSED", 2)
-    monkeypatch.setattr(patches, "SQUARE", 16)
+    small = replace(schedule.TUNED, windows=2, square=16)
+    for module in (patches, schedule):
+        monkeypatch.setattr(module, "TUNED", small)
 
 
 def test_a_large_picture_is_rehearsed_on_squares_with_something_missing_and_something_observed(small_squares):
@@ -791,15 +796,15 @@ def test_a_large_picture_is_rehearsed_on_squares_with_something_missing_and_some
     observed[40:, 20:] = observed[:20, :20] = False
     chosen = set()
     for seed in range(30):
-        windows = patches.rehearsal_windows(observed, rng(seed))
+        windows = schedule.validation_windows(observed, rng(seed))
         assert 1 <= len(windows) <= 2
         for window in windows:
             assert observed[window].shape == (16, 16, 3)  # all of it within the picture
             assert observed[window].any() and not observed[window].all()
         chosen |= {(w[0].start, w[1].start) for w in windows}
     assert len(chosen) > 2
-    assert len(patches.rehearsal_windows(np.ones_like(observed), rng())) == 2
-    assert patches.rehearsal_windows(observed[:16, :32], rng()) == [(slice(None), slice(None))]
+    assert len(schedule.validation_windows(np.ones_like(observed), rng())) == 2
+    assert schedule.validation_windows(observed[:16, :32], rng()) == [(slice(None), slice(None))]
 
 
 @pytest.mark.parametrize("shape", [(33, 35, 3), (1, 600, 3), (49, 17, 1)])
@@ -828,8 +833,8 @@ def test_a_large_picture_is_completed_and_calibrated_without_the_global_model(sm
         ({"passes": "0"}, "passes is 0; it must be from 1 to 1000"),
         ({"size": "4", "stride": "5"}, "stride 5 is larger than the patch size 4: pixels in between would be left out"),
         ({"start": "zero"}, "start 'zero' is not one of auto, field, global"),
-        ({"noise_std": "-1"}, "noise_std is -1; it must be 0 or a finite standard deviation"),
-        ({"noise_std": "inf"}, "noise_std is inf; it must be 0 or a finite standard deviation"),
+        ({"noise_std": "-1"}, "noise_std is -1; it must be 0 or more and finite"),
+        ({"noise_std": "inf"}, "noise_std is inf; it must be 0 or more and finite"),
         ({"noise_std": "some"}, "noise_std 'some' is neither a number nor auto"),
         ({"calibrate": "perhaps"}, "parameter calibrate='perhaps' is not understood; expected bool"),
         ({"sise": "6"},
@@ -858,7 +863,7 @@ def test_bad_data_are_refused(bad, error, line):
     elif bad == "inf":
         values[tuple(np.argwhere(observed)[0])] = np.inf
     with pytest.raises(error) as caught:
-        patches.complete(values, observed, config, rng=rng())
+        solve(methods.get("patches"), config, values, observed, rng=rng())
     assert str(caught.value) == line
 
 

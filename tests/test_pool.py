@@ -17,8 +17,8 @@ from PIL import Image
 from test_batch import alive, start, wait_for
 
 from tdc_cli.run import batch, folders
-from tdc_cli.run.job import Job
 from tdc_cli.run.pool import Processes, WorkerKilled, completed
+from tdc_cli.run.request import Request
 
 COMPLETE = ["complete-image", "in", "-o", "out", "--method", "linear", "--missing-ratio", "0.3"]
 # Modules that a worker imports, from the package, its libraries and the standard library, most of them after `python -m` has begun.
@@ -90,7 +90,7 @@ def pictures(folder):
 
 def test_a_folder_is_completed_by_any_executor(pictures):
     def written(output, **how):
-        template = Job(input=Path("in"), output=Path(output), method="linear", missing_ratio=0.3)
+        template = Request(input=Path("in"), output=Path(output), method="linear", missing_ratio=0.3)
         planned = folders.plan(template, [Path("in")], recursive=False, mask_suffix="", extension=None)
         assert [record.status for record in batch.run(planned, **how)] == ["done"] * 4
         return {path.name: path.read_bytes() for path in Path(output).iterdir()}

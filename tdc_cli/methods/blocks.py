@@ -3,8 +3,7 @@
 import numpy as np
 
 from ..patches.refine import refine
-
-MOST_CHANNELS = 32
+from ..patches.schedule import MOST_CHANNELS
 
 
 def blocks(values):

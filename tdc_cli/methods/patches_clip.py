@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from ..patches import calibrate, field, motion, noise
-from ..patches.refine import Settings
+from ..patches.schedule import Settings
 from . import Completion
 from .blocks import Progress, blocks, refine_blocks
 
@@ -22,13 +22,13 @@ SHARE_HELD_OUT, SHARE_LONE, TRUST = 0.05, 0.03, 0.25
 SAMPLES = 4
 # Largest shift at which similar patches are looked for, in pixels and in frames.
 WINDOW, REACH = 10, 3
-# Where single entries are missing: passes, members of a group, and isotropic rest of the first pass, relative to the variance of the
+# Where single entries are missing: passes, members of a group, and isotropic ridge of the first pass, relative to the variance of the
 # observed entries.
-PASSES, MEMBERS, FIRST_REST = 5, 64, 1e-2
-# Where holes are strokes or whole frames: the same, with the rests of the first and the last pass; none is over-relaxed.
-STROKE_PASSES, STROKE_MEMBERS, STROKE_RESTS = 5, 150, (3e-3, 1e-3)
+PASSES, MEMBERS, FIRST_RIDGE = 5, 64, 1e-2
+# Where holes are strokes or whole frames: the same, with the ridges of the first and the last pass; none is over-relaxed.
+STROKE_PASSES, STROKE_MEMBERS, STROKE_RIDGES = 5, 150, (3e-3, 1e-3)
 # Under noise, after a first pass that shrinks singular values: the same, and the size of patches.
-NOISY_PASSES, NOISY_MEMBERS, NOISY_REST, NOISY_SIZE = 1, 64, 1e-3, 4
+NOISY_PASSES, NOISY_MEMBERS, NOISY_RIDGE, NOISY_SIZE = 1, 64, 1e-3, 4
 
 
 def complete(values, observed, config, *, rng, monitor):
@@ -191,13 +191,13 @@ def stages_for(clip, variance, config):
         first = settings(3, NOISY_MEMBERS, depth=2, passes=1, shrinks=True, step=1.0, momentum=0.0)
         small = min(config.size or NOISY_SIZE, smallest)
         second = replace(first, size=small, stride=min(small, config.stride or max(1, small // 2)), passes=config.passes or NOISY_PASSES,
-                         shrinks=False, first_rest=NOISY_REST, last_rest=NOISY_REST)  # fmt: skip
+                         shrinks=False, first_ridge=NOISY_RIDGE, last_ridge=NOISY_RIDGE)  # fmt: skip
         return first, second
     if any(clip.strokes):
-        first_rest, last_rest = STROKE_RESTS
-        return (settings(4, STROKE_MEMBERS, depth=2, passes=config.passes or STROKE_PASSES, first_rest=first_rest, last_rest=last_rest,
+        first_ridge, last_ridge = STROKE_RIDGES
+        return (settings(4, STROKE_MEMBERS, depth=2, passes=config.passes or STROKE_PASSES, first_ridge=first_ridge, last_ridge=last_ridge,
                          step=1.0, momentum=0.0),)  # fmt: skip
-    return (settings(3, MEMBERS, passes=config.passes or PASSES, first_rest=FIRST_REST),)
+    return (settings(3, MEMBERS, passes=config.passes or PASSES, first_ridge=FIRST_RIDGE),)
 
 
 def hold_out(clip, rng):

@@ -99,7 +99,7 @@ def _sink(distances, indices, root, count):
 
 @njit(cache=CACHE, error_model="numpy")
 def _search(image, means, position, centre, frame, depth, size, window, contrast, distances):
-    """Distances from the patch at `position` to those around the one at `centre`, in its frame; infinite in the rest of `distances`.
+    """Distances from the patch at `position` to those around the one at `centre`, in its frame; infinite in what is left of `distances`.
 
     Returns where they begin, as rows of the picture and columns, and how many places a row takes in `distances`.
     """
@@ -204,8 +204,8 @@ def _take(image, position, frame, depth, size, patch):
 
 
 @njit(cache=CACHE, error_model="numpy")
-def _gaussian(patches, taper, rest, mean, covariance):
-    """Mean of the patches, and their tapered covariance with `rest` on its diagonal; the patches are left without their mean."""
+def _gaussian(patches, taper, ridge, mean, covariance):
+    """Mean of the patches, and their tapered covariance with `ridge` on its diagonal; the patches are left without their mean."""
     count, length = patches.shape
     mean[:] = np.float32(0.0)
     for k in range(count):
@@ -225,7 +225,7 @@ def _gaussian(patches, taper, rest, mean, covariance):
         for e in range(d):
             covariance[e, d] *= taper[e, d]
             covariance[d, e] = covariance[e, d]
-        covariance[d, d] += rest
+        covariance[d, d] += ridge
 
 
 @njit(cache=CACHE, error_model="numpy")
@@ -429,11 +429,11 @@ def _by_missing(matrix, covariance, mean, targets, chosen, counts, noise, produc
 
 
 @njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
-def estimate(image, data, observed, groups, frame, depth, size, taper, rest, noise, uncertain, estimates, variances):
+def estimate(image, data, observed, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances):
     """Posterior mean and variance of every patch of every group, given its own observed entries only.
 
     The patches of a group, as `image` has them now, give the mean ``m`` and the covariance ``S``, their sample covariance,
-    entry by entry times `taper`, plus ``rest I``: a low-rank part and an isotropic rest. A patch with observed entries ``o`` becomes
+    entry by entry times `taper`, plus ``ridge I``: a low-rank part and an isotropic ridge. A patch with observed entries ``o`` becomes
 
         m + S_:o (S_oo + noise I)^-1 (y_o - m_o),    with variances    diag(S - S_:o (S_oo + noise I)^-1 S_o:).
 
@@ -450,7 +450,7 @@ def estimate(image, data, observed, groups, frame, depth, size, taper, rest, noi
     size : int
     taper : (D, D) float32 ndarray
         Symmetric, with ones on the diagonal.
-    rest, noise : float32
+    ridge, noise : float32
         Variances.
     uncertain : bool
         Whether S is increased, before that, by the mean posterior covariance of the members under it, entry by entry times `taper`: what
@@ -484,7 +484,7 @@ def estimate(image, data, observed, groups, frame, depth, size, taper, rest, noi
                 cost += known**3
                 other += (length - known) ** 3
             few_missing = not uncertain and other < cost
-            _gaussian(patches, taper, rest, mean, covariance)
+            _gaussian(patches, taper, ridge, mean, covariance)
             for k in range(members):
                 counts[k] = 0
                 for d in range(length):

@@ -9,6 +9,7 @@ Layout: `matrix` is a flat float32 array of vectors; vector ``column * height + 
 """
 
 from llvmlite import ir
+from llvmlite.binding import llvm_version_info
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -20,6 +21,10 @@ LANES = 16
 TILE = 4
 _VECTOR = ir.VectorType(ir.FloatType(), LANES)
 _INDEX = ir.IntType(64)
+# From LLVM 17 on pointers are opaque, so that each load and step says what lies there; before, the pointer itself did.
+_OPAQUE = llvm_version_info >= (17,)
+_POINTER = ir.PointerType() if _OPAQUE else _VECTOR.as_pointer()
+_OF_LOAD, _OF_STEP = ({"typ": _VECTOR}, {"source_etype": _VECTOR}) if _OPAQUE else ({}, {})
 # Multiply and add may be one instruction; nothing else is reordered.
 _FUSED = ("contract",)
 
@@ -29,15 +34,18 @@ class _Vectors:
 
     def __init__(self, context, builder, kind, array):
         self.builder = builder
-        self.start = builder.bitcast(context.make_array(kind)(context, builder, array).data, _VECTOR.as_pointer())
+        # By way of its number, because a cast between pointers that are opaque changes nothing, not even the type that is on record.
+        data = context.make_array(kind)(context, builder, array).data
+        self.start = builder.inttoptr(builder.ptrtoint(data, _INDEX), _POINTER)
+
+    def _at(self, index):
+        return self.builder.gep(self.start, [index], **_OF_STEP)
 
     def load(self, index):
-        value = self.builder.load(self.builder.gep(self.start, [index]))
-        value.align = 4
-        return value
+        return self.builder.load(self._at(index), align=4, **_OF_LOAD)
 
     def store(self, value, index):
-        self.builder.store(value, self.builder.gep(self.start, [index])).align = 4
+        self.builder.store(value, self._at(index), align=4)
 
 
 def _counted(builder, count, carried, body):
@@ -174,9 +182,9 @@ def substitute_back(matrix, order, height):
     """
     solution = order * height
     for k in range(order - 1, -1, -1):
-        rest = k * height + order
-        _subtract_one(matrix, rest, 0, k * height + k + 1, solution + k + 1, 1, order - 1 - k)
-        _multiply_into(matrix, solution + k, rest, k * height + k)
+        side = k * height + order
+        _subtract_one(matrix, side, 0, k * height + k + 1, solution + k + 1, 1, order - 1 - k)
+        _multiply_into(matrix, solution + k, side, k * height + k)
 
 
 @njit(cache=CACHE, error_model="numpy")

@@ -1,10 +1,10 @@
-"""Passes over groups of similar patches, each completed as one Gaussian of low rank plus a rest.
+"""Passes over groups of similar patches, each completed as one Gaussian of low rank plus an isotropic variance, the ridge.
 
 In every pass, reference patches on a grid, whose origin moves from pass to pass, collect the patches most like them in the current
-estimate. The patches of a group are taken for samples of one Gaussian, ``N(m, S + rest I)``, with m and S their mean and tapered
+estimate. The patches of a group are taken for samples of one Gaussian, ``N(m, S + ridge I)``, with m and S their mean and tapered
 covariance, and each becomes its posterior mean given its own observed entries only (`kernels.estimate`). Every entry's new value is
 the mean of its estimates, in the last pass of a stage the surer ones counting more; observed entries are restored unless they are
-noisy. The isotropic rest falls geometrically from pass to pass, as an annealed empirical Bayes; where patches have few observed entries,
+noisy. The ridge falls geometrically from pass to pass, as an annealed empirical Bayes; where patches have few observed entries,
 S includes what their missing ones leave open instead. The map is iterated with over-relaxation and momentum, because plain passes
 converge slowly. Passes with the same settings are a stage; a stage begins with the result of the one before.
 
@@ -29,66 +29,6 @@ from . import kernels
 CHUNK = 512
 # Variance added to that of an estimate in its weight, relative to that of the observed entries.
 FLOOR = 3e-3
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How the passes of a stage go.
-
-    Attributes
-    ----------
-    size : int
-        Side of a patch, in pixels.
-    members : int
-        Patches in a group.
-    window : int
-        Largest shift at which patches are looked for, in pixels.
-    reach : int
-        The same in frames.
-    drift : int
-        In other frames, largest shift from the best patch of the frame next to it, in pixels.
-    depth : int
-        Frames of a patch.
-    stride : int
-        Distance of reference patches, in pixels.
-    passes : int
-    contrast : float
-        How far a difference of channel means is forgiven in matching, 0 to 1.
-    taper : float
-        Length in pixels over which covariances are trusted: they are multiplied by ``exp(-distance^2 / (2 taper^2))``.
-    first_rest, last_rest : float
-        Variance of the isotropic rest in the first and last pass, relative to the variance of the observed entries.
-    step : float
-        Over-relaxation: how much of the change of a pass is made, 1 = as it is.
-    momentum : float
-        Share of the last change that is made again.
-    uncertain : bool
-        Whether a group's covariance includes what the missing entries of its members leave open, and estimates are weighted by
-        their standard deviations in every pass, not the last only. Pays where patches have few observed entries.
-    shrinks : bool
-        Whether groups are completed by shrinking their singular values (`kernels.shrink`), with what is not observed as it is estimated: a
-        first estimate under noise, that needs none of the covariances. `taper`, `first_rest` and `last_rest` then have no part.
-    share : float
-        Weight of the stage's result beside the picture that it began with.
-    """
-
-    size: int = 6
-    members: int = 48
-    window: int = 18
-    reach: int = 0
-    drift: int = 6
-    depth: int = 1
-    stride: int = 3
-    passes: int = 24
-    contrast: float = 0.5
-    taper: float = 10.0
-    first_rest: float = 5e-2
-    last_rest: float = 3e-4
-    step: float = 1.5
-    momentum: float = 0.5
-    uncertain: bool = False
-    shrinks: bool = False
-    share: float = 1.0
 
 
 def refine(values, observed, start, stages, *, frames=1, noise_variance=0.0, rng, tick=lambda: None, variance=False):
@@ -173,11 +113,11 @@ class _Problem:
         taper = _taper(settings.depth * len(estimate), settings.size, settings.taper)
         absent = np.ones_like(self.known[0]) if self.noise else ~self.known.all(axis=0)
         wanted = _touched(absent.reshape(self.shape), settings)
-        rests = np.geomspace(settings.first_rest, settings.last_rest, settings.passes)
-        for number, rest in enumerate(rests):
+        ridges = np.geomspace(settings.first_ridge, settings.last_ridge, settings.passes)
+        for number, ridge in enumerate(ridges):
             last = number == settings.passes - 1
             positions = _grid(wanted, settings, rng)
-            mean, spread = self._one_pass(estimate, positions, taper, rest, settings, last, last and variance)
+            mean, spread = self._one_pass(estimate, positions, taper, ridge, settings, last, last and variance)
             for c in range(len(estimate)):
                 ahead = settings.step * (mean[c] - estimate[c]) + settings.momentum * (estimate[c] - before[c])
                 before[c] = estimate[c]
@@ -188,7 +128,7 @@ class _Problem:
             tick()
         return spread
 
-    def _one_pass(self, estimate, positions, taper, rest, settings, last, variance):
+    def _one_pass(self, estimate, positions, taper, ridge, settings, last, variance):
         """Weighted mean of all estimates of every entry, (C, H, W) float64, and the variance of their mixture or None."""
         size, count, length = settings.size, members(self.shape, settings), len(taper)
         place = self.shape[1], settings.depth, size
@@ -207,7 +147,7 @@ class _Problem:
             if settings.shrinks:
                 kernels.shrink(noisy, chunk, *place, np.float32(self.noise), found, spread)
             else:
-                kernels.estimate(estimate, self.data, self.known, chunk, *place, taper, np.float32(rest), np.float32(self.noise),
+                kernels.estimate(estimate, self.data, self.known, chunk, *place, taper, np.float32(ridge), np.float32(self.noise),
                                  settings.uncertain, found, spread)  # fmt: skip
             kernels.add_up(chunk, found, spread, *place, np.float32(FLOOR), total, weight, squares)
         reached = weight > 0

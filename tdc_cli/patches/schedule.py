@@ -1,0 +1,229 @@
+"""What the passes over patch groups do: the settings of a stage, the constants found by trial, the schedules of a picture.
+
+A stage is some passes with the same settings; a schedule is a tuple of stages, one after the other.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.ndimage import distance_transform_cdt
+
+from . import calibrate
+
+# Channels that are worked on together.
+MOST_CHANNELS = 32
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the passes of a stage go.
+
+    Attributes
+    ----------
+    size : int
+        Side of a patch, in pixels.
+    members : int
+        Patches in a group.
+    window : int
+        Largest shift at which patches are looked for, in pixels.
+    reach : int
+        The same in frames.
+    drift : int
+        In other frames, largest shift from the best patch of the frame next to it, in pixels.
+    depth : int
+        Frames of a patch.
+    stride : int
+        Distance of reference patches, in pixels.
+    passes : int
+    contrast : float
+        How far a difference of channel means is forgiven in matching, 0 to 1.
+    taper : float
+        Length in pixels over which covariances are trusted: they are multiplied by ``exp(-distance^2 / (2 taper^2))``.
+    first_ridge, last_ridge : float
+        The ridge of the first and last pass: variance added to every covariance's diagonal, relative to that of the
+        observed entries.
+    step : float
+        Over-relaxation: how much of the change of a pass is made, 1 = as it is.
+    momentum : float
+        Share of the last change that is made again.
+    uncertain : bool
+        Whether a group's covariance includes what the missing entries of its members leave open, and estimates are weighted by
+        their standard deviations in every pass, not the last only. Pays where patches have few observed entries.
+    shrinks : bool
+        Whether groups are completed by shrinking their singular values (`kernels.shrink`), with what is not observed as it is estimated: a
+        first estimate under noise, that needs none of the covariances. `taper`, `first_ridge` and `last_ridge` then have no part.
+    share : float
+        Weight of the stage's result beside the picture that it began with.
+    """
+
+    size: int = 6
+    members: int = 48
+    window: int = 18
+    reach: int = 0
+    drift: int = 6
+    depth: int = 1
+    stride: int = 3
+    passes: int = 24
+    contrast: float = 0.5
+    taper: float = 10.0
+    first_ridge: float = 5e-2
+    last_ridge: float = 3e-4
+    step: float = 1.5
+    momentum: float = 0.5
+    uncertain: bool = False
+    shrinks: bool = False
+    share: float = 1.0
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Constants of pictures that were found by trial; each names its row in docs/design.md, "Patch groups"."""
+
+    # -- sizes ("48 patches of 6 x 6", "Strokes and blocks want larger patches", "Stages")
+    # Entries of a patch that are worth their cost; wider patches may have twice as many.
+    most_entries: int = 150
+    # Holes of strokes this deep, in pixels to the nearest observed one (the 90th percentile), are filled better by larger patches.
+    deep: int = 2
+    deep_size: int = 8
+    deep_members: int = 64
+    # Passes over patches wider by this factor, where entries are sparse or holes deep.
+    wide_passes: int = 3
+    wider: float = 5 / 4
+    wide_members: int = 48
+    # Passes over finer patches at the end, where what is missing is scattered, and the weight of their result beside what they began with.
+    fine_passes: int = 2
+    finer: float = 2 / 3
+    fine_members: int = 32
+    fine_share: float = 0.5
+
+    # -- passes ("Over-relaxation 1.5 and momentum .5", "What is left open")
+    # Passes in all: usually, where more than `sparse` is missing, and where holes are strokes, which change little after the first few.
+    passes: int = 18
+    sparse_passes: int = 14
+    stroke_passes: int = 12
+    # Share of scattered missing entries above which what they leave open is reckoned with; then groups are smaller.
+    sparse: float = 0.75
+    sparse_members: int = 36
+
+    # -- the falling schedule ("Two schedules where more than 85 % is missing")
+    # Share of missing entries above which it is tried, its first ridge, and the weight of its result beside the careful one.
+    very_sparse: float = 0.85
+    high_ridge: float = 0.3
+    falling_share: float = 0.6
+
+    # -- validation ("The held-out round")
+    held_out: float = 0.05
+    # Share of the passes that the first schedule goes in the validation round.
+    held_out_passes: float = 2 / 3
+    # A picture of more than `windows` squares of side `square` is validated on so many of them, and the global model has no part in it.
+    windows: int = 4
+    square: int = 256
+
+    # -- the global model ("The global model is blended in where the picture repeats itself")
+    # The least weight at which it is worth its cost, and the weight from which on similar patches are looked for up to `far` away.
+    least_weight: float = 0.05
+    much: float = 0.3
+    far: int = 30
+    # Most entries, and the longest side, of a picture that it has a part in: the time of its coherence grows with the square of the side.
+    most_global: int = 4_000_000
+    longest_global: int = 4000
+
+
+TUNED = Tuned()
+
+
+def schedules_for(observed, config):
+    """Schedules of the passes for a picture and its holes, `config` first; the held-out round says whether the second pays.
+
+    Deep strokes and sparse entries go on to wider patches. Scattered entries end with finer ones, averaged with what was there before.
+    Very sparse entries have two schedules: one with a small ridge that reckons with what is left open, better for texture, and one
+    whose ridge falls from much higher. Where the picture is much the same again and again, their mean is better.
+
+    Parameters
+    ----------
+    observed : (H, W, C) ndarray of bool
+    config : Config
+
+    Returns
+    -------
+    list of tuple of Settings
+        Of each schedule its stages; as many passes in all.
+    """
+    absent = ~observed
+    strokes = calibrate.are_strokes(absent)
+    deep = strokes and config.noise_std == 0 and _depth(absent) > TUNED.deep
+    sparse = not strokes and absent.mean() > TUNED.sparse
+    smallest, channels = min(observed.shape[:2]), min(observed.shape[2], MOST_CHANNELS)
+    most, widest = (min(smallest, max(2, math.isqrt(n * TUNED.most_entries // channels))) for n in (1, 2))
+    size = min(config.size or TUNED.deep_size, widest) if deep else min(config.size or Settings.size, most)
+    stride = min(size, config.stride or max(1, size // 2))
+    members = TUNED.deep_members if deep else TUNED.sparse_members if sparse else Settings.members
+    passes = config.passes or (TUNED.stroke_passes if strokes else TUNED.sparse_passes if sparse else TUNED.passes)
+    fine = 0 if strokes else min(TUNED.fine_passes, passes // 4)
+    wide = min(TUNED.wide_passes, passes // 4) if sparse or deep else 0
+    main = Settings(size=size, members=config.members or members, stride=stride, passes=passes - fine - wide)
+    wider = replace(_scaled(main, TUNED.wider, widest), passes=wide, first_ridge=main.last_ridge)
+    finer = replace(
+        _scaled(main, TUNED.finer, most), passes=fine, members=config.members or TUNED.fine_members,
+        first_ridge=main.last_ridge, step=1.0, momentum=0.0, share=TUNED.fine_share,
+    )  # fmt: skip
+    if not sparse:
+        return [_without_empty(main, wider, finer)]
+    wider = replace(wider, members=config.members or TUNED.wide_members)
+    careful = _without_empty(*(replace(s, uncertain=True, first_ridge=s.last_ridge) for s in (main, wider, finer)))
+    falling = (replace(main, passes=passes, first_ridge=TUNED.high_ridge),)
+    return [careful, falling] if absent.mean() > TUNED.very_sparse else [careful]
+
+
+def _without_empty(*stages):
+    """The stages that have passes."""
+    return tuple(s for s in stages if s.passes)
+
+
+def shortened(stages):
+    """The stages as the held-out round goes them."""
+    return tuple(replace(s, passes=math.ceil(TUNED.held_out_passes * s.passes)) for s in stages)
+
+
+def passes_of(schedules):
+    """Passes of all stages of all schedules."""
+    return sum(s.passes for stages in schedules for s in stages)
+
+
+def _scaled(settings, factor, most):
+    """The same with patches of another size, up to `most`."""
+    size = min(most, max(2, round(factor * settings.size)))
+    return replace(settings, size=size, stride=max(1, min(size, round(factor * settings.stride))))
+
+
+def _depth(absent):
+    """How far inside the holes missing pixels lie: 90th percentile of the distance to the nearest pixel with an observed entry."""
+    holes = absent.all(axis=2)
+    return np.percentile(distance_transform_cdt(holes, "chessboard")[holes], 90) if holes.any() and not holes.all() else 0
+
+
+def validation_windows(observed, rng):
+    """Parts of a picture on which the held-out round is run: all of it, or of a large one a few squares, the likelier the more they miss.
+
+    Parameters
+    ----------
+    observed : (H, W, C) ndarray of bool
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    list of (slice, slice)
+    """
+    height, width = observed.shape[:2]
+    if height * width <= TUNED.windows * TUNED.square**2:
+        return [(slice(None), slice(None))]
+    # The last squares lie within the picture too: a narrow strip could be smaller than a patch.
+    rows, columns = (np.linspace(0, max(0, n - TUNED.square), math.ceil(n / TUNED.square)).astype(int) for n in (height, width))
+    squares = [(slice(r, r + TUNED.square), slice(c, c + TUNED.square)) for r in rows for c in columns]
+    squares = [s for s in squares if observed[s].any()]
+    misses = np.array([np.sum(~observed[s]) for s in squares], dtype=float)
+    if not misses.any():
+        misses += 1
+    count = min(TUNED.windows, np.count_nonzero(misses))
+    return [squares[k] for k in sorted(rng.choice(len(squares), count, replace=False, p=misses / misses.sum()))]
