@@ -3,6 +3,8 @@
 Arrays in, arrays out; files and figures are made elsewhere.
 """
 
+import math
+
 import numpy as np
 from PIL import Image
 
@@ -88,6 +90,19 @@ def over_checkerboard(shown, alpha, premultiplied=False):
     if shown.ndim == 3:
         opacity, behind = opacity[..., None], behind[..., None]
     return np.rint(np.clip((shown if premultiplied else opacity * shown) + behind, 0, 255)).astype(np.uint8)
+
+
+def reduction(height, width, most, longest=math.inf):
+    """Smallest whole number by which both sides are divided so that `most` pixels are left, and no side above `longest`."""
+    factor = max(1, math.isqrt(height * width // most), math.ceil(max(height, width) / longest))
+    while -(-height // factor) * -(-width // factor) > most:
+        factor += 1
+    return factor
+
+
+def units_of(full_range):
+    """What values are counted in, in words for a reader."""
+    return f"of\N{NO-BREAK SPACE}{full_range}" if full_range else "in data units"
 
 
 def reduced(values, factor):
