@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# A 90 % interval of a Gaussian is the estimate +- NINETY standard deviations.
-NINETY = 1.645
+from ..metrics import NORMAL_90
+
 # Held-out entries in a bin of the scale, and the most bins.
 BIN, MOST_BINS = 100, 12
 # Fewer held-out entries than this say nothing about a 90 % interval.
@@ -133,7 +133,7 @@ def fit_scale(errors, spreads, noise_variance=0.0):
     centres = np.array([max(np.median(spreads[b]), tiny) for b in bins])
     # The same floor as in `Scale`, so that the lowest bin holds its 90 % too.
     widths = np.array([np.quantile(np.abs(errors[b]) / np.maximum(spreads[b], centres[0]), 0.9, method="weibull") for b in bins])
-    widths *= centres / NINETY
+    widths *= centres / NORMAL_90
     # Under noise, what is left after it is no smaller than what a bin of that many entries can tell from nothing.
     least = widths**2 / np.sqrt([len(b) for b in bins])
     deviations = np.sqrt(np.maximum(widths**2 - noise_variance, least))
@@ -151,5 +151,5 @@ def coverage_by_halves(errors, spreads, noise_variance, rng):
         if scale is None:
             return None
         sd = np.sqrt(scale(spreads[other]) ** 2 + noise_variance)
-        inside.append(np.abs(errors[other]) <= NINETY * sd)
+        inside.append(np.abs(errors[other]) <= NORMAL_90 * sd)
     return float(np.mean(np.concatenate(inside)))

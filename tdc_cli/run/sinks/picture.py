@@ -9,9 +9,9 @@ from ...errors import ConfigError, OutputError
 from ...media import Media, files
 from ...media.files import write_bytes
 from ...names import STANDARD
+from ...view.display import units_of
 from .. import outputs
 from ..completed import completed
-from ..values import units_of
 
 
 class Sink:

@@ -2,7 +2,6 @@
 
 import base64
 import io
-import math
 
 import numpy as np
 from PIL import Image
@@ -16,14 +15,6 @@ LONGEST_SIDE = 8192
 ROOM = (1016, 800)
 THUMBNAIL = 112
 THUMBNAIL_QUALITY = 80
-
-
-def reduction(height, width):
-    """Smallest whole number by which both sides are divided so that the picture keeps to `MOST_PIXELS` and `LONGEST_SIDE`."""
-    factor = max(1, math.isqrt(height * width // MOST_PIXELS), -(-max(height, width) // LONGEST_SIDE))
-    while -(-height // factor) * -(-width // factor) > MOST_PIXELS:
-        factor += 1
-    return factor
 
 
 def enlargement(height, width):
