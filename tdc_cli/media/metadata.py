@@ -21,7 +21,7 @@ PROFILE, XMP = 34675, 700  # tags of TIFF
 _INTEROPERABILITY = 0xA005  # an offset into the old file, which means nothing in a new one
 _RESOLUTION = (282, 283, 296)  # in x, in y, unit
 # TIFF tags that say what the picture shows, not how it is stored: description, maker, model, software, date, artist, copyright.
-_DESCRIPTIVE = (270, 271, 272, 305, 306, 315, 33432, *DIRECTORIES)
+DESCRIPTIVE = (270, 271, 272, 305, 306, 315, 33432, *DIRECTORIES)
 # Chunks of a PNG that say how its numbers are meant as colours, where there is no profile.
 _COLOUR_CHUNKS = (b"gAMA", b"cHRM", b"sRGB", b"cICP", b"sBIT")
 _XMP_KEY = "XML:com.adobe.xmp"
@@ -119,6 +119,11 @@ def of_blocks(exif, xmp):
     return _known(dpi=_resolution(noted), exif=_packed(noted), xmp=_plain_xmp(xmp))
 
 
+def left_out(path, items):
+    """Notes on what a file holds and is not read or kept, a tuple of at most one."""
+    return (f"{path}: is read without its {', '.join(items)}",) if items else ()
+
+
 def _known(**metadata):
     return {key: value for key, value in metadata.items() if value}
 
@@ -166,7 +171,7 @@ def _descriptive(exif):
     Those of `DIRECTORIES` are dicts.
     """
     kept = {}
-    for tag in _DESCRIPTIVE:
+    for tag in DESCRIPTIVE:
         if tag in DIRECTORIES and exif.get_ifd(tag):
             kept[tag] = {key: value for key, value in exif.get_ifd(tag).items() if key != _INTEROPERABILITY}
         elif tag not in DIRECTORIES and tag in exif:

@@ -23,15 +23,23 @@ _BITS = 258  # tag of TIFF
 _LARGEST_CHUNK = 64 * 2**20  # bytes of a profile or a text of a PNG, unpacked
 
 
-def decode(content, path):
-    """Media of the bytes of a picture file, upright, palettes and single bits turned into colours and grey levels."""
+def decode(content, path, page=None):
+    """Media of the bytes of a picture file, upright, palettes and single bits turned into colours and grey levels.
+
+    Parameters
+    ----------
+    content : bytes
+    path : path-like
+    page : int or None
+        Number of the page that is meant, of a TIFF; None: there must be no more than one.
+    """
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:
         with warnings.catch_warnings(), silent_decoder(), _large_chunks():
             warnings.simplefilter("ignore")  # what Pillow warns of is either refused below or of no concern to the user
             picture = Image.open(io.BytesIO(content))
-            name = _check_kind(picture, path)
+            name = _check_kind(picture, path, page)
             deep = name == "PNG" and content[24] == 16
             if not deep and plain.suits(picture, content):
                 return Media(plain.decode(content), picture.mode, str(path), "", format=name)
@@ -56,12 +64,15 @@ def decode(content, path):
     return Media(values, mode, str(path), "", found, name, notes)
 
 
-def _check_kind(picture, path):
+def _check_kind(picture, path, page):
     """Our name of the format; pictures of other formats, with several pages, or too large are refused before anything is decoded."""
     name = _NAMES.get(picture.format, picture.format)
     if name not in FORMATS:
         raise InputError(f"{path}: {name} is not read; convert it to PNG, JPEG or TIFF")
-    check_single(1 if picture.format == "MPO" else getattr(picture, "n_frames", 1), path)
+    if page is not None:
+        picture.seek(page)
+    elif picture.format != "MPO":
+        check_single(getattr(picture, "n_frames", 1), path)
     check_size(picture.width, picture.height, path)
     if name == "TIFF" and max(picture.tag_v2.get(_BITS, (1,))) > 8:  # which Pillow would cut to 8; `tiff` could not read it
         raise InputError(f"{path}: damaged, or an unusual TIFF; save it anew, uncompressed")

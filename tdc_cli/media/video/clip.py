@@ -36,7 +36,7 @@ class Clip(Pixels):
     shape : (H, W) or (H, W, C)
         Of the values of a frame; alpha, if any, is the last channel.
     dtype : np.dtype
-        Of the values: uint8, uint16, float32 or float64.
+        Of the values, in `formats.ALL_TYPES`.
     mode : str
         ``L``, ``LA``, ``RGB``, ``RGBA``, ``CMYK`` or ``array``, as in `Media`.
     rate : Fraction or None
@@ -53,6 +53,8 @@ class Clip(Pixels):
         What is to be kept beside the frames. Of a container ``aspect`` (width to height of a pixel, Fraction), ``coding``
         (`colour.Coding`) and ``codec`` (str); of an animation ``plays`` (how often it is shown, 0 without end) and ``durations`` (of the
         frames in seconds, tuple of Fraction); of a folder ``names`` (of its files, tuple of str).
+    nodata : tuple of float
+        Numbers that the file itself declares to stand for what is missing.
     source : Source
     """
 
@@ -69,6 +71,7 @@ class Clip(Pixels):
     end: Fraction | None = None
     bits: int | None = None
     details: dict[str, Any] = field(default_factory=dict)
+    nodata: tuple = ()
     source: Source | None = field(default=None, repr=False, compare=False)
 
     @property
