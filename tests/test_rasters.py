@@ -111,7 +111,7 @@ def test_what_other_formats_lose_of_a_raster_is_named(tdc):
     values, _ = heights("uint16", nodata=0)
     write("dem.tif", values, 0)
     result = tdc("complete-image", "dem.tif", "-o", "b.png", *QUICK)
-    wanted = "name of the document, IPTC, georeference, GDAL metadata, nodata value; write to .tif to keep it"
+    wanted = "IPTC, name of the document, georeference, GDAL metadata, nodata value; write to .tif to keep it"
     assert result.stderr.endswith("\n") and f"PNG cannot hold all that the input has: without {wanted}" in result.stderr
 
 

@@ -6,15 +6,20 @@ from pathlib import Path
 from ..errors import InputError, OutputError
 
 # Kinds of metadata -> words for them. A format that cannot hold one of these leaves it out, with a warning.
-METADATA = {"icc_profile": "colour profile", "dpi": "resolution", "exif": "EXIF", "xmp": "XMP", "text": "texts", "comment": "comment"}
+METADATA = {
+    "icc_profile": "colour profile", "dpi": "resolution", "exif": "EXIF", "xmp": "XMP", "text": "texts", "comment": "comment",
+    "iptc": "IPTC", "photoshop": "Photoshop resources with their IPTC",
+}  # fmt: skip
 # Kinds of metadata of several parts -> words for each part of a value.
 _PARTS = {
     "tags": lambda tags: [tag.words for tag in tags.values() if tag.words],
-    "colour_chunks": lambda chunks: [_COLOUR_WORDS.get(name, name.decode("latin-1")) for name in chunks],
+    "colour_chunks": lambda chunks: [_CHUNK_WORDS[name] for name in chunks],
+    "chunks": lambda chunks: [_CHUNK_WORDS.get(name, f"chunk {name.decode('latin-1')}") for name, _ in chunks],
 }
-_COLOUR_WORDS = {
+_CHUNK_WORDS = {
     b"gAMA": "gamma", b"cHRM": "primaries", b"sRGB": "rendering intent", b"cICP": "coding of the colours", b"sBIT": "significant bits",
-    b"mDCV": "mastering display", b"cLLI": "light levels",
+    b"mDCV": "mastering display", b"cLLI": "light levels", b"sCAL": "physical scale", b"pCAL": "calibration of the values",
+    b"sTER": "stereo layout", b"sPLT": "suggested palette", b"oFFs": "offset", b"bKGD": "background colour",
 }  # fmt: skip
 # Metadata without which the values mean something else: a format that cannot hold it is refused.
 _MEANING = {
@@ -93,10 +98,13 @@ ALL_TYPES = ("uint8", "uint16", "int8", "int16", "int32", "uint32", "float32", "
 FORMATS = {
     f.name: f
     for f in (
-        Format("PNG", (".png",), _PICTURE, ("uint8", "uint16"), _COMMON | {"text", "transparency", "colour_chunks"}),
-        Format("JPEG", (".jpg", ".jpeg"), ("L", "RGB", "CMYK"), ("uint8",), _COMMON | {"comment"}, lossless=False, largest=65_500),
+        Format("PNG", (".png",), _PICTURE, ("uint8", "uint16"), _COMMON | {"text", "transparency", "colour_chunks", "chunks"}),
         Format(
-            "TIFF", (".tif", ".tiff"), (*_PICTURE, "CMYK", "array"), ALL_TYPES, _COMMON | {"premultiplied", "tags"},
+            "JPEG", (".jpg", ".jpeg"), ("L", "RGB", "CMYK"), ("uint8",), _COMMON | {"comment", "iptc", "photoshop"},
+            lossless=False, largest=65_500,
+        ),
+        Format(
+            "TIFF", (".tif", ".tiff"), (*_PICTURE, "CMYK", "array"), ALL_TYPES, _COMMON | {"premultiplied", "tags", "iptc", "photoshop"},
             codec="tiff", signatures=(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
         ),
         Format("WebP", (".webp",), ("RGB", "RGBA"), ("uint8",), _COMMON, largest=16_383),
@@ -145,11 +153,10 @@ def losses(form, media):
         keeping = f"; write to {able[0].extensions[0]} to keep them bit for bit" if able else ""
         said.append(f"{form.name} compresses with loss: known pixels change a little in the file{keeping}")
     if lost:
-        left = {f: [words for words in lost if words in f.lost(media)] for f in able}
-        best = min(left, key=lambda f: len(left[f]), default=None)
-        keeping = "; no format keeps it"
-        if best is not None and len(left[best]) < len(lost):
-            keeping = f"; write to {best.extensions[0]} to keep {'more' if left[best] else 'it'}"
+        left = {f: len(set(lost) & set(f.lost(media))) for f in able}
+        least = min(left.values(), default=len(lost))
+        names = " or ".join(f.extensions[0] for f, count in left.items() if count == least)
+        keeping = f"; write to {names} to keep {'more' if least else 'it'}" if least < len(lost) else "; no format keeps it"
         said.append(f"{form.name} cannot hold all that the input has: without {', '.join(lost)}{keeping}")
     return said
 

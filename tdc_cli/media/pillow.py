@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import InputError
-from . import metadata, plain, png16
+from . import inventory, metadata, plain, png16
 from .formats import FORMATS, JPEG_QUALITY
 from .limits import check_single, check_size, too_large
 from .pixels import Media
@@ -41,13 +41,14 @@ def decode(content, path, page=None):
             picture = Image.open(io.BytesIO(content))
             name = _check_kind(picture, path, page)
             deep = name == "PNG" and content[24] == 16
-            if not deep and plain.suits(picture, content):
+            more, left = inventory.of_file(name, content)
+            if not (deep or more or left) and plain.suits(picture, content):
                 return Media(plain.decode(content), picture.mode, str(path), "", format=name)
             picture.load()
             turn = picture.getexif().get(metadata.ORIENTATION, 1)
             transparency = picture.info.get("transparency")
             ImageOps.exif_transpose(picture, in_place=True)
-            found = metadata.of_picture(picture, content)
+            found = metadata.of_picture(picture) | more
             if deep:
                 values, mode, notes = metadata.upright(png16.decode(content), turn), png16.mode(content), ()
             else:
@@ -61,7 +62,7 @@ def decode(content, path, page=None):
         raise metadata.damaged(path, error) from error
     if transparency is not None and mode in ("L", "RGB"):
         found["transparency"] = transparency
-    return Media(values, mode, str(path), "", found, name, notes)
+    return Media(values, mode, str(path), "", found, name, (*notes, *metadata.left_out(path, left)))
 
 
 def _check_kind(picture, path, page):
@@ -155,12 +156,17 @@ def _encode_with(values, mode, name, kept, options):
     """Bytes of a file with the metadata `kept`; see `encode`."""
     from PIL import Image
 
+    chunks = (*kept.pop("colour_chunks", {}).items(), *kept.pop("chunks", ()))
+    resources, iptc = kept.pop("photoshop", b""), kept.pop("iptc", b"")
     if name == "PNG":
         options["pnginfo"] = metadata.png_info(kept)
-        kept = {key: value for key, value in kept.items() if key not in ("text", "xmp", "colour_chunks")}
+        kept = {key: value for key, value in kept.items() if key not in ("text", "xmp")}
     elif name == "WebP" and "dpi" in kept:
         kept["exif"] = metadata.with_resolution(kept.get("exif", b""), kept.pop("dpi"))
     picture = Image.fromarray(values, mode="CMYK") if mode == "CMYK" else Image.fromarray(values)
     buffer = io.BytesIO()
     picture.save(buffer, name, **options, **kept)
-    return buffer.getvalue()
+    content = buffer.getvalue()
+    if chunks:
+        return inventory.with_chunks(content, chunks)
+    return inventory.with_resources(content, resources, iptc) if resources or iptc else content

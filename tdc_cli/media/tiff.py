@@ -83,8 +83,11 @@ def decode(content, path):
         made = decode_page(file, page, path) if suits(page) else pillow.decode(content, path, page.index)
         tags, left = tiff_tags.read(page, metadata.DESCRIPTIVE)
         left += [COPIES] * bool(copies)
-    return _with_nodata(replace(made, metadata=made.metadata | {"layout": tiff_tags.layout(page)} | ({"tags": tags} if tags else {}),
-                                notes=(*made.notes, *metadata.left_out(path, left))))  # fmt: skip
+        found = made.metadata | {"layout": tiff_tags.layout(page)}
+    found |= {key: tags.pop(code).content for code, key in tiff_tags.SHARED.items() if code in tags}
+    if tags:
+        found["tags"] = tags
+    return _with_nodata(replace(made, metadata=found, notes=(*made.notes, *metadata.left_out(path, left))))
 
 
 def _is_read_by_tifffile(content):
@@ -222,7 +225,8 @@ def encode(media, form=None, quality=None):
     directories = {code: value for code, value in described.items() if code in metadata.DIRECTORIES}
     tags = {code: tiff_tags.text(value) for code, value in described.items() if isinstance(value, str)}
     if "xmp" in media.metadata:
-        tags[metadata.XMP] = tiff_tags.packet(media.metadata["xmp"])
+        tags[metadata.XMP] = tiff_tags.block(media.metadata["xmp"])
+    tags |= {code: tiff_tags.block(media.metadata[key]) for code, key in tiff_tags.SHARED.items() if key in media.metadata}
     tags |= media.metadata.get("tags", {})
     buffer = io.BytesIO()
     tifffile.imwrite(

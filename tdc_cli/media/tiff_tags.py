@@ -11,10 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .inventory import without_thumbnails
 from .metadata import DIRECTORIES, ORIENTATION, PROFILE, XMP
 
 NODATA = 42113
-_GDAL, _PHOTOSHOP = 42112, 34377
+_GDAL = 42112
+# Tags whose content other formats hold too -> its key in the metadata of a `Media`.
+SHARED = {34377: "photoshop", 33723: "iptc"}
 _ASCII, _BYTE, _LONG = 2, 1, 4
 # Type of a tag -> NumPy's, of which rationals hold two.
 _TYPES = {1: "u1", 2: "S1", 3: "u2", 4: "u4", 5: "u4", 6: "i1", 7: "u1", 8: "i2", 9: "i4", 10: "i4", 11: "f4", 12: "f8"}
@@ -32,10 +35,9 @@ _LEFT_OUT = {
 }  # fmt: skip
 _GEO = (33550, 33920, 33922, 34264, 34735, 34736, 34737, 50844)
 _WORDS = dict.fromkeys(_GEO, "georeference") | {
-    _GDAL: "GDAL metadata", NODATA: "nodata value", 33723: "IPTC", _PHOTOSHOP: "Photoshop resources", 269: "name of the document",
+    _GDAL: "GDAL metadata", NODATA: "nodata value", 33723: "IPTC", 34377: "Photoshop resources", 269: "name of the document",
     285: "name of the page", 50838: "ImageJ metadata", 50839: "ImageJ metadata",
 }  # fmt: skip
-_THUMBNAILS = (1033, 1036)  # resources of Photoshop
 
 
 @dataclass(frozen=True)
@@ -138,31 +140,14 @@ def _content(page, tag):
         return None
     if tag.code == _GDAL:
         return _without_statistics(content)
-    if tag.code == _PHOTOSHOP:
-        return _without_thumbnails(content)
+    if SHARED.get(tag.code) == "photoshop":
+        return without_thumbnails(content)
     return content
 
 
 def _without_statistics(content):
     """Metadata of GDAL without the statistics of the pixels, which GDAL takes for true."""
     return re.sub(rb'\s*<Item name="STATISTICS_[^>]*>[^<]*</Item>', b"", content)
-
-
-def _without_thumbnails(content):
-    """Resources of Photoshop without small copies of the picture; None where they cannot be told apart."""
-    kept, start = [], 0
-    while start < len(content.rstrip(b"\0")):
-        if content[start : start + 4] != b"8BIM" or start + 12 > len(content):
-            return None
-        number, length = struct.unpack(">HB", content[start + 4 : start + 7])
-        data = start + 6 + (length // 2 + 1) * 2  # the name and its length are padded to an even number
-        end = data + 4 + -(-int.from_bytes(content[data : data + 4], "big") // 2) * 2
-        if end > len(content) + 1:
-            return None
-        if number not in _THUMBNAILS:
-            kept.append(content[start:end])
-        start = end
-    return b"".join(kept)
 
 
 def nodata(tags, dtype):
@@ -184,9 +169,9 @@ def text(value):
     return Tag(_ASCII, value.encode("latin-1", "replace"), "")
 
 
-def packet(xmp):
-    """`Tag` of XMP."""
-    return Tag(_BYTE, xmp, "")
+def block(content):
+    """`Tag` of bytes, such as XMP."""
+    return Tag(_BYTE, content, "")
 
 
 def with_directories(content, directories):
