@@ -156,7 +156,7 @@ def test_chunks_of_the_default_method_hold_what_it_looks_at():
 
 def test_memory_decides_how_many_frames_are_completed_at_a_time(run, clip, monkeypatch):
     assert len(json.loads(run("--missing-ratio", 0.3, "--dry-run", "--json").stdout)["chunks"]) == 1
-    monkeypatch.setattr(plan, "CHUNK_BYTES", 120e6 + 50 * clip[0].size * 13)
+    monkeypatch.setattr(plan, "REGION_BYTES", 120e6 + 50 * clip[0].size * 13)
     told = json.loads(run("--missing-ratio", 0.3, "--dry-run", "--json").stdout)
     assert max(c["stop"] - c["start"] for c in told["chunks"]) <= 13 and len(told["chunks"]) == 2
     assert told["estimate"]["bytes"] <= plan.REGION_BYTES
@@ -562,12 +562,15 @@ def counted(monkeypatch):
     return saved
 
 
+FIRST, SECOND = (f"{k:08d}-{k + 2:08d}_00000000-00000020_00000000-00000024.npz" for k in (0, 2))
+
+
 def test_after_a_kill_finished_chunks_are_not_done_again(run, counted):
     whole = made(run(*HOLES, output="whole.npy"), "whole.npy")
     counted.clear()
     killed = stopped()
     assert killed.returncode == -signal.SIGKILL
-    assert sorted(p.name for p in Path(".b.npy.tdc-work").iterdir()) == ["00000000-00000002.npz", "00000002-00000004.npz", "run.json"]
+    assert sorted(p.name for p in Path(".b.npy.tdc-work").iterdir()) == [FIRST, SECOND, "run.json"]
     assert not Path("b.npy").exists()
     done = run(*HOLES, "--resume")
     assert (made(done) == whole).all() and counted == [4, 6, 8]
@@ -655,7 +658,7 @@ def test_no_result_lies_in_what_is_read_or_in_another_result(tdc, clip):
 def test_damage_within_a_chunk_or_the_mark_is_found(run, counted):
     whole = made(run(*HOLES, output="whole.npy"), "whole.npy")
     stopped()
-    kept = Path(".b.npy.tdc-work/00000000-00000002.npz")
+    kept = Path(".b.npy.tdc-work", FIRST)
     content = bytearray(kept.read_bytes())
     content[60:90] = b"\xff" * 30
     kept.write_bytes(content)
@@ -670,7 +673,7 @@ def test_damage_within_a_chunk_or_the_mark_is_found(run, counted):
 def test_a_damaged_chunk_is_done_again(run, counted):
     whole = made(run(*HOLES, output="whole.npy"), "whole.npy")
     stopped()
-    kept = Path(".b.npy.tdc-work/00000002-00000004.npz")
+    kept = Path(".b.npy.tdc-work", SECOND)
     kept.write_bytes(kept.read_bytes()[:-30])
     counted.clear()
     assert (made(run(*HOLES, "--resume")) == whole).all() and counted == [2, 4, 6, 8]

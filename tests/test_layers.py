@@ -15,7 +15,7 @@ LEVELS = (
     {"errors", "listed", "names"},
     {"tensor", "kernels"},
     {"holes", "media", "metrics", "view"},
-    {"model", "patches"},
+    {"model", "patches", "exemplar"},
     {"methods"},
     {"peers"},
     {"run"},
@@ -24,7 +24,7 @@ LEVELS = (
     {"cli"},
 )
 # Arrays only: these know no files and no pictures.
-ALGORITHMS = {"model", "patches", "methods", "peers"}
+ALGORITHMS = {"model", "patches", "exemplar", "methods", "peers"}
 # Library -> the only parts or modules that may import it.
 PLACES = {
     "click": {"cli"},

@@ -59,6 +59,9 @@ class Completion:
         Estimate of the low-rank part alone, with the constant offset of the data left out.
     weights : list of float or None
         Absolute CP weights, largest first, of one draw: root mean square of every component, in the units of the input.
+    invented : (H, W) ndarray of bool, or None
+        Pixels that no estimate can know and that were filled with what looks right instead; (H, W, frames) of a clip. Their `sd` is the
+        spread among equally good sources, and no interval is claimed. None: every entry is an estimate.
     warnings : tuple of str
     """
 
@@ -77,6 +80,7 @@ class Completion:
     traces: dict = field(default_factory=dict)
     low_rank: np.ndarray | None = None
     weights: list | None = None
+    invented: np.ndarray | None = None
     warnings: tuple = ()
 
 
@@ -181,6 +185,8 @@ _METHODS = (
            preset={"residual": "none"}, uncertainty=True),
     Method("datc-nx", "datc without the low-rank part: the mixture alone", "tdc_cli.methods.datc",
            preset={"low_rank": False, "residual": "mixture"}, uncertainty=True),
+    Method("exemplar", "large holes filled with what looks right: copies from elsewhere, patch by patch", "tdc_cli.methods.exemplar",
+           uncertainty=True, context=0),
     Method("biharmonic", "scikit-image's biharmonic inpainting, channel by channel", "tdc_cli.methods.biharmonic",
            context=0),
     # What to compare with.
