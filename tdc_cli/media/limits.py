@@ -41,8 +41,7 @@ def check_memory(size, what):
 def check_type(dtype, path):
     """Raise InputError for values of a type that pictures and clips do not have."""
     if str(dtype) not in ALL_TYPES:
-        *most, last = ALL_TYPES
         raise InputError(
-            f"{path}: values of {dtype}; only {', '.join(most)} and {last} are taken: convert them to float32 or float64, with NaN "
-            "for what is missing"
+            f"{path}: values of {dtype}; only integers of 8, 16 and 32 bits, float32 and float64 are taken: convert them to float32 or "
+            "float64, with NaN for what is missing"
         )

@@ -53,9 +53,9 @@ class Clip(Pixels):
         What is to be kept beside the frames. Of a container ``aspect`` (width to height of a pixel, Fraction), ``coding``
         (`colour.Coding`) and ``codec`` (str); of an animation ``plays`` (how often it is shown, 0 without end) and ``durations`` (of the
         frames in seconds, tuple of Fraction); of a folder ``names`` (of its files, tuple of str).
+    source : Source
     nodata : tuple of float
         Numbers that the file itself declares to stand for what is missing.
-    source : Source
     """
 
     path: str
@@ -71,8 +71,8 @@ class Clip(Pixels):
     end: Fraction | None = None
     bits: int | None = None
     details: dict[str, Any] = field(default_factory=dict)
-    nodata: tuple = ()
     source: Source | None = field(default=None, repr=False, compare=False)
+    nodata: tuple = ()
 
     @property
     def colour_shape(self):
