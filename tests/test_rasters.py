@@ -1,5 +1,7 @@
 """Rasters and scans: what the directory of a TIFF file says is kept, nodata is missing, and copies beside the picture are no pages."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tifffile
@@ -105,6 +107,25 @@ def test_pages_of_a_raster_in_time_declare_nodata_too(tdc):
     assert result.exit_code == 0, result.stderr
     assert "t.tif: its nodata value -9999 counts as missing" in result.stderr
     assert tifffile.imread("b.tif").min() >= 0
+
+
+def test_frames_of_a_folder_declare_nodata_too(tdc):
+    Path("f").mkdir()
+    for k in range(3):
+        values, gap = heights("int16")
+        write(f"f/{k}.tif", values + np.int16(k) * ~gap, -9999)
+    result = tdc("complete-video", "f", "-o", "b.npy", "--method", "linear")
+    assert result.exit_code == 0 and "f/0.tif: its nodata value -9999 counts as missing" in result.stderr
+    assert np.load("b.npy").min() >= 0
+
+
+@pytest.mark.parametrize("number", ["nan", "-inf", "-9999.5", "70000", "no number", ""])
+def test_numbers_that_no_entry_can_have_are_kept_and_left_alone(tdc, number):
+    values, _ = heights("uint16", nodata=70)
+    write("dem.tif", values, number)
+    result = tdc("complete-image", "dem.tif", "-o", "b.tif", "--missing-ratio", 0.1, *QUICK)
+    assert result.exit_code == 0 and "counts as missing" not in result.stderr
+    assert tags("b.tif")[0].get(42113, "") == number
 
 
 def test_what_other_formats_lose_of_a_raster_is_named(tdc):

@@ -66,7 +66,7 @@ def check_parts(page, size):
 
 
 def main_pages(file):
-    """Pages of an open TIFF file that are no thumbnails, reduced copies or masks of others, and how many are; a list and an int."""
+    """Pages of an open TIFF file without those that are thumbnails, reduced copies or masks, a list, and the number of these."""
     pages = list(file.pages)
     main = [page for page in pages if not page.subfiletype & (_REDUCED | _MASK)] or pages[:1]
     return main, len(pages) - len(main)

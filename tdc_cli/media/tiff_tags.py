@@ -15,6 +15,7 @@ from .inventory import without_thumbnails
 from .metadata import DIRECTORIES, ORIENTATION, PROFILE, XMP
 
 NODATA = 42113
+_PALETTE = 3  # photometric interpretation
 _GDAL = 42112
 # Tags whose content other formats hold too -> its key in the metadata of a `Media`.
 SHARED = {34377: "photoshop", 33723: "iptc"}
@@ -123,6 +124,9 @@ def read(page, descriptive):
             left.append(_LEFT_OUT.get(tag.code, words))
         elif content:
             kept[tag.code] = Tag(int(tag.dtype), content, "" if tag.code in descriptive else words)
+    if page.photometric == _PALETTE and NODATA in kept:  # it is a place in the palette, not a colour
+        del kept[NODATA]
+        left.append(_WORDS[NODATA])
     if len(kept.keys() & set(_GEO)) and page.tags.valueof(ORIENTATION, 1) != 1:  # it is of the picture before it was turned
         kept = {code: tag for code, tag in kept.items() if code not in _GEO}
         left.append("georeference")
@@ -158,10 +162,11 @@ def nodata(tags, dtype):
         number = float(tags[NODATA].content.split(b"\0")[0])
     except ValueError:
         return ()
-    if np.dtype(dtype).kind == "f":
-        return (number,) if number == number else ()
-    bounds = np.iinfo(dtype)
-    return (number,) if number == int(np.clip(number, bounds.min, bounds.max)) else ()
+    if np.isnan(number) or np.dtype(dtype).kind not in "iuf":
+        return ()
+    if np.dtype(dtype).kind != "f" and not (np.iinfo(dtype).min <= number <= np.iinfo(dtype).max and number.is_integer()):
+        return ()
+    return (number,)
 
 
 def text(value):
