@@ -14,7 +14,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LEVELS = (
     {"errors", "listed", "names"},
     {"tensor", "kernels"},
-    {"holes", "media", "metrics", "view"},
+    {"media"},
+    {"holes", "metrics", "view"},
     {"model", "patches", "exemplar"},
     {"methods"},
     {"peers"},
