@@ -1,7 +1,7 @@
 """Coloured Gaussian field: a smooth picture with correlated channels, fitted in a second; `tdc_cli.patches.field` has the model."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,24 +21,7 @@ class Config(Parameters):
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent):
-    """Fit the field: modes 0 and 1 are the picture, all further modes together its channels.
-
-    Parameters
-    ----------
-    values : (H, W, ...) ndarray of float
-        Entries where `observed` is False are never read.
-    observed : (H, W, ...) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-        For the standard deviation alone; the estimate does not depend on it.
-    monitor : callable
-        Called as ``monitor(done, total, label)``.
-
-    Returns
-    -------
-    Completion
-    """
+    """Fit the field: modes 0 and 1 are the picture, all others its channels; only standard deviations are drawn."""
     shape = (*values.shape[:2], -1)
     noise = None if config.noise_std == "auto" else float(config.noise_std) ** 2
     fitted, sd = field.solve_with_sd(
@@ -58,5 +41,4 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         sd=sd,
         predictive_sd=np.hypot(sd, noise_std) if noise_std else sd,
         noise_std=noise_std if noise != 0 else None,
-        parameters=asdict(config),
     )
