@@ -1,5 +1,6 @@
 """``tdc``, also as ``python -m tdc_cli``: the door, which answers Ctrl-C while the rest is still being loaded."""
 
+import os
 import sys
 
 
@@ -14,5 +15,12 @@ def main():
         sys.exit(130)
 
 
+def forget_the_current_folder():
+    """Take the current folder, where ``python -m`` looks first, from the import path, unless the package itself lies there."""
+    if not sys.flags.safe_path and sys.path[0] != os.path.dirname(os.path.dirname(__file__)):
+        del sys.path[0]
+
+
 if __name__ == "__main__":
+    forget_the_current_folder()
     main()

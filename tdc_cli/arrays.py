@@ -7,10 +7,10 @@ import numpy as np
 
 from . import methods
 from .errors import ConfigError, InputError
-from .run import DRAWS, stream
-from .run.completing import SPREADS, estimates_known, uncertainty
-from .run.completing import complete as work
-from .run.options import check_order
+from .run import solve
+from .run.configure import check_order
+from .run.solve import SPREADS, estimates_known
+from .run.streams import DRAWS, stream
 from .run.threads import limited
 from .run.values import check_size
 
@@ -77,9 +77,8 @@ def complete(array, observed=None, method="datc", *, rng=0, monitor=methods.sile
     noisy = estimates_known(config)
     known, warnings = _known(values, observed, noisy)
     with limited(None):
-        completion, _, _ = work(chosen, config, values, known, rng=_generator(rng), path="array", monitor=monitor)
-    sd = uncertainty(completion, config, known, values.dtype, 1.0)
-    completion = replace(completion, uncertainty=sd, warnings=(*warnings, *completion.warnings))
+        completion, _ = solve.complete(chosen, config, values, known, rng=_generator(rng), path="array", monitor=monitor)
+    completion = replace(completion, warnings=(*warnings, *completion.warnings))
     return completion if noisy else _restored(completion, values, known)
 
 

@@ -17,7 +17,17 @@ class MaskError(TdcError):
 
 
 class ConfigError(TdcError):
-    """An option or a parameter of a method has a value that makes no sense."""
+    """An option or a parameter of a method has a value that makes no sense.
+
+    Attributes
+    ----------
+    fields : tuple of str
+        Names of the options or parameters that the text speaks of, spelt as in Python.
+    """
+
+    def __init__(self, text, fields=()):
+        super().__init__(text)
+        self.fields = tuple(fields)
 
 
 class OutputError(TdcError):

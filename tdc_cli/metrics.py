@@ -1,4 +1,4 @@
-"""How near an estimate is to the truth: relative error, PSNR, SSIM, and coverage of intervals.
+"""How near an estimate is to the truth: relative and absolute error, PSNR, SSIM, and coverage of intervals.
 
 Every function returns a finite float, or None where the measure has no value; `compare` says why in words.
 """
@@ -66,6 +66,25 @@ def ssim(truth, estimate, data_range):
     return float(np.mean(values))
 
 
+def mae(truth, estimate):
+    """Mean absolute error, in the units of the values; None if there are no entries.
+
+    Parameters
+    ----------
+    truth, estimate : ndarray of equal shape
+    """
+    return float(np.mean(np.abs(np.asarray(truth, dtype=float) - estimate))) if np.size(truth) else None
+
+
+# Key of `names.MEASURES` -> function of truth, estimate and data range.
+MEASURES = {
+    "rre": lambda truth, estimate, data_range: rre(truth, estimate),
+    "psnr": psnr,
+    "ssim": ssim,
+    "mae": lambda truth, estimate, data_range: mae(truth, estimate),
+}
+
+
 def coverage(truth, mean, sd, z=NORMAL_90):
     """Share of entries whose truth lies within ``mean +- z * sd``; None if there are no entries.
 
@@ -94,24 +113,20 @@ def compare(truth, estimate, observed, data_range):
     Returns
     -------
     metrics : dict
-        ``{"all": {"rre", "psnr", "ssim"}, "missing": {...}, "incomplete": {...}}``, floats or None. ``incomplete`` measures the
+        ``{"all": {...}, "missing": {...}, "incomplete": {...}}``, each with all `MEASURES`, floats or None. ``incomplete`` measures the
         picture with holes as 0 over all entries. SSIM over missing entries alone has no meaning and is always None.
     reasons : list of str
         Why a value is None.
     """
-    unit = float(np.max(np.abs(truth), initial=0.0))
-    if unit and not SMALLEST < unit < LARGEST:  # no measure depends on the unit
+    size = float(np.max(np.abs(truth), initial=0.0))
+    unit = size if size and not SMALLEST < size < LARGEST else 1.0
+    if unit != 1.0:  # sums of squares would not be finite
         truth, estimate, data_range = truth / unit, estimate / unit, data_range / unit
-    holes = np.where(observed, estimate, 0)
     missing = ~observed
     metrics = {
-        "all": _three(truth, estimate, data_range),
-        "missing": {
-            "rre": rre(truth[missing], estimate[missing]),
-            "psnr": psnr(truth[missing], estimate[missing], data_range),
-            "ssim": None,
-        },
-        "incomplete": _three(truth, holes, data_range),
+        "all": _measured(truth, estimate, data_range, unit),
+        "missing": _measured(truth[missing], estimate[missing], data_range, unit, leave_out="ssim"),
+        "incomplete": _measured(truth, np.where(observed, estimate, 0), data_range, unit),
     }
     reasons = []
     if min(truth.shape[:2]) < SSIM_WINDOW:
@@ -173,8 +188,8 @@ class ClipMeasures:
         self._range = data_range / self._unit
         self._frames = []
         self._ssims = {"all": [], "incomplete": []}
-        # Of all entries, of the missing ones, and of the incomplete clip: squared errors, squares of the truth, entries.
-        self._sums = {key: np.zeros(3) for key in ("all", "missing", "incomplete")}
+        # Of all entries, of the missing ones, and of the incomplete clip.
+        self._sums = {key: np.zeros(4) for key in ("all", "missing", "incomplete")}
 
     def add(self, number, truth, estimate, observed):
         """Take the measures of the next frame.
@@ -190,9 +205,9 @@ class ClipMeasures:
         missing = ~observed
         holes = np.where(observed, estimate, 0)
         sums = {
-            "all": _squares(truth, estimate),
-            "missing": _squares(truth[missing], estimate[missing]),
-            "incomplete": _squares(truth, holes),
+            "all": _sums(truth, estimate),
+            "missing": _sums(truth[missing], estimate[missing]),
+            "incomplete": _sums(truth, holes),
         }
         for key, more in sums.items():
             self._sums[key] += more
@@ -215,7 +230,8 @@ class ClipMeasures:
             Why a value is None.
         """
         metrics = {
-            key: {"rre": self._rre(sums), "psnr": self._psnr(sums), "ssim": self._mean_ssim(key)} for key, sums in self._sums.items()
+            key: {"rre": self._rre(sums), "psnr": self._psnr(sums), "ssim": self._mean_ssim(key), "mae": self._mae(sums)}
+            for key, sums in self._sums.items()
         }
         reasons = []
         if not self._range > 0:
@@ -230,22 +246,27 @@ class ClipMeasures:
         return metrics | {"frames": self._frames}, reasons
 
     def _psnr(self, sums):
-        error, _, count = sums
+        error, _, _, count = sums
         return float(10 * np.log10(self._range**2 * count / error)) if error > 0 and self._range > 0 else None
 
     def _rre(self, sums):
-        error, size, _ = sums
+        error, size, _, _ = sums
         return float(np.sqrt(error / size)) if size > 0 else None
+
+    def _mae(self, sums):
+        return float(self._unit * sums[2] / sums[3]) if sums[3] else None
 
     def _mean_ssim(self, key):
         values = self._ssims.get(key)
         return float(np.mean(values)) if values and None not in values else None
 
 
-def _squares(truth, estimate):
-    """Sum of squared errors, sum of squares of the truth, number of entries."""
-    return np.array([((truth - estimate) ** 2).sum(), (truth**2).sum(), truth.size])
+def _sums(truth, estimate):
+    """Sum of squared errors, sum of squares of the truth, sum of absolute errors, number of entries."""
+    return np.array([((truth - estimate) ** 2).sum(), (truth**2).sum(), np.abs(truth - estimate).sum(), truth.size])
 
 
-def _three(truth, estimate, data_range):
-    return {"rre": rre(truth, estimate), "psnr": psnr(truth, estimate, data_range), "ssim": ssim(truth, estimate, data_range)}
+def _measured(truth, estimate, data_range, unit, leave_out=None):
+    """All measures of values that are multiples of `unit`."""
+    found = {key: None if key == leave_out else measure(truth, estimate, data_range) for key, measure in MEASURES.items()}
+    return found | {"mae": None if found["mae"] is None else found["mae"] * unit}

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,11 @@ def smooth(height, width, channels=3):
     planes = [128 + 60 * np.sin(rows / 5 + c) + 40 * np.cos(columns / 4 - c) for c in range(channels or 1)]
     picture = np.stack(planes, axis=2).round().astype(np.uint8)
     return picture if channels else picture[..., 0]
+
+
+def hear_interrupts():
+    """As `preexec_fn`: interrupts reach the child even where they do not reach the tests, in the background of a shell."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def put_between(page, begin, end, lines):

@@ -46,6 +46,16 @@ def png_chunks(content):
     return found
 
 
+def jxl_boxes(content):
+    """Kind to data of the boxes of a JPEG XL file, the last of each kind."""
+    found, start = {}, 0
+    while start < len(content):
+        length = int.from_bytes(content[start : start + 4], "big") or len(content) - start
+        found[content[start + 4 : start + 8]] = content[start + 8 : start + length]
+        start += length
+    return found
+
+
 def tiff_values(content):
     """(H, W[, C]) values of a little-endian TIFF in strips compressed by zlib."""
     tags = tiff_tags(content)

@@ -16,16 +16,16 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from conftest import pixels, smooth
+from conftest import hear_interrupts, pixels, smooth
 from PIL import Image
 
 from tdc_cli import media, methods
-from tdc_cli import run as pipeline
 from tdc_cli.errors import OutputError
 from tdc_cli.media import files
 from tdc_cli.methods import biharmonic
-from tdc_cli.run import estimate, folders, summary
+from tdc_cli.run import cost, folders, summary
 from tdc_cli.run.batch import share
+from tdc_cli.run.request import Request
 
 SCRIPT = str(Path(sys.executable).with_name("tdc"))
 VALIDATOR = jsonschema.Draft202012Validator(summary.SCHEMA)
@@ -77,7 +77,7 @@ def statuses(values):
 
 
 def template(**more):
-    return pipeline.Job(input="", output=Path("out"), method="biharmonic", missing_ratio=0.3, **more)
+    return Request(input="", output=Path("out"), method="biharmonic", missing_ratio=0.3, **more)
 
 
 # -- which files become what --------------------------------------------------------------------------------------------------
@@ -370,7 +370,7 @@ def test_an_interrupt_exits_with_130(tdc, tree, monkeypatch):
 def start(*words, **more):
     """Start the program in a process group of its own."""
     return subprocess.Popen([SCRIPT, "complete-image", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True, start_new_session=True, **more)  # fmt: skip
+                            stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=hear_interrupts, **more)  # fmt: skip
 
 
 def wait_for(condition, seconds=60):
@@ -423,7 +423,7 @@ def test_a_signal_ends_the_workers(many, send, number, line, code):
 def test_a_killed_worker_is_told(many):
     running = start(*many, "--jobs", "2", "--threads", "1")
     wait_for(lambda: finished("out"))
-    workers = [pid for pid in alive(running.pid) if b"popen_loky" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    workers = [pid for pid in alive(running.pid) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     os.kill(workers[0], signal.SIGKILL)
     err = running.communicate(timeout=60)[1]
     assert running.returncode == 3
@@ -596,19 +596,19 @@ def test_a_dry_run_says_what_is_done_already(tdc, tree):
 def test_going_on_with_nothing_starts_no_process(tdc, tree, monkeypatch):
     words = ["complete-image", "in", "-o", "out", *HOLES, "--skip-existing"]
     assert tdc(*words).exit_code == 0
-    monkeypatch.setattr("tdc_cli.run.batch._side_by_side", lambda *given: pytest.fail("started"))
+    monkeypatch.setattr("tdc_cli.run.batch.Processes", lambda *given: pytest.fail("started"))
     assert tdc(*words, "--jobs", "2").stdout.startswith("out: 0 of 3 pictures completed, 3 skipped, ")
 
 
 def test_every_method_has_a_cost():
     for method in methods.REGISTRY.values():
-        seconds, space = estimate.cost(method, 10**6, 10**5)
+        seconds, space = cost.cost(method, 10**6, 10**5)
         assert 0 < seconds < 10**5 and 5e7 < space < 1e10
-        assert estimate.cost(method, 10**6, 0)[0] == 0
-    assert estimate.in_words({"seconds": 59.2, "bytes": 1e9}) == "about 60 s on one core and 1000 MB"
-    assert estimate.in_words({"seconds": 7201, "bytes": 1}) == "about 3 h on one core and 10 MB"
+        assert cost.cost(method, 10**6, 0)[0] == 0
+    assert cost.in_words({"seconds": 59.2, "bytes": 1e9}) == "about 60 s on one core and 1000 MB"
+    assert cost.in_words({"seconds": 7201, "bytes": 1}) == "about 3 h on one core and 10 MB"
     some = [{"seconds": 2.0, "bytes": 10}, {"seconds": 3.0, "bytes": 30}]
-    assert estimate.together(some, 2) == {"seconds": 5.0, "bytes": 60}
+    assert cost.together(some, 2) == {"seconds": 5.0, "bytes": 60}
 
 
 def test_extensions_come_last_in_natural_order():

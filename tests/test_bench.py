@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny_suite
+from conftest import hear_interrupts
 from PIL import Image
 from test_page import Parsed
 
@@ -100,7 +101,7 @@ def started(*words, **environment):
     code = "import sys, tiny_suite; tiny_suite.register(); from tdc_cli.__main__ import main; sys.argv[0] = 'tdc'; main()"
     paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.Popen([sys.executable, "-c", code, *words], env=os.environ | environment | {"PYTHONPATH": paths}, text=True,
-                            stderr=subprocess.PIPE, start_new_session=True)  # fmt: skip
+                            stderr=subprocess.PIPE, start_new_session=True, preexec_fn=hear_interrupts)  # fmt: skip
 
 
 def wait_until(reached, process):

@@ -315,7 +315,7 @@ def test_ten_bits_stay_ten_bits(tmp_path):
     assert all(np.abs(a.astype(int) - b).mean() < 700 for a, b in zip(values(again), frames))
     clip, more = copy(tmp_path / "a.mp4", tmp_path / "b.mkv", codec="ffv1")
     assert more.bits == 10 and np.array_equal(values(clip), values(more))
-    with pytest.raises(OutputError, match=r"H.264 cannot hold mode RGB with 10 bits; write to .mp4 with --codec h265 or "):
+    with pytest.raises(OutputError, match=r"H.264 cannot hold mode RGB with 10 bits; write to .mp4 with `codec=h265` or "):
         check_clip(tmp_path / "c.mp4", clip, codec="h264")
 
 
@@ -323,7 +323,7 @@ def test_alpha_is_kept_or_refused(tmp_path):
     frames = [np.concatenate([f, np.roll(f[..., :1], 9, axis=1)], axis=-1) for f in pictures(3)]
     again = written(frames, tmp_path / "a.webm", "RGBA")
     assert again.mode == "RGBA" and np.abs(values(again)[1][..., 3].astype(int) - frames[1][..., 3]).mean() < 4
-    with pytest.raises(OutputError, match=r"cannot hold mode RGBA with 8 bits; write to .mkv with --codec vp9 or "):
+    with pytest.raises(OutputError, match=r"cannot hold mode RGBA with 8 bits; write to .mkv with `codec=vp9` or "):
         check_clip(tmp_path / "b.mp4", again)
 
 
@@ -331,7 +331,7 @@ def test_what_makes_no_sense_is_refused_before_any_work(tmp_path):
     clip = clip_of(pictures(2))
     with pytest.raises(OutputError, match=r"WebM takes no codec ffv1; use one of vp9$"):
         check_clip(tmp_path / "a.webm", clip, codec="ffv1")
-    with pytest.raises(OutputError, match=r"GIF takes no codec h264; leave --codec out$"):
+    with pytest.raises(OutputError, match=r"GIF takes no codec h264; leave `codec` out$"):
         check_clip(tmp_path / "a.gif", clip, codec="h264")
     with pytest.raises(ConfigError, match=r"FFV1 has no quality to choose"):
         check_clip(tmp_path / "a.mkv", clip, codec="ffv1", quality=50)
@@ -522,6 +522,6 @@ def test_clips_appear_together_with_the_rest(tmp_path):
         write_bytes(tmp_path / "a.json", b"{}")
         assert not (tmp_path / "a.mp4").exists() and not (tmp_path / "folder").exists()
     assert sorted(f.name for f in tmp_path.iterdir()) == ["a.json", "a.mp4", "folder"]
-    with pytest.raises(OutputError, match=r"a.mp4: exists already; give --overwrite to replace it"):
+    with pytest.raises(OutputError, match=r"a.mp4: exists already; give `overwrite` to replace it"):
         write_clip(media, tmp_path / "a.mp4", clip)
     write_clip(media, tmp_path / "a.mp4", clip, replace=True)

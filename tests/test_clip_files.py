@@ -62,7 +62,7 @@ def test_frames_of_a_folder_must_be_alike(tmp_path):
     )
     (tmp_path / "a1.png").unlink()
     (tmp_path / "a2.png").unlink()
-    with pytest.raises(InputError, match=r": no frames; files of .bmp, .jpeg, .jpg, .npy, .png, .tif, .tiff, .webp in it are taken"):
+    with pytest.raises(InputError, match=r": no frames; files of .bmp, .jpeg, .jpg, .jxl, .npy, .png, .tif, .tiff, .webp in it are taken"):
         read_clip(tmp_path)
 
 
@@ -72,7 +72,7 @@ def test_a_folder_with_other_files_is_not_replaced(tmp_path):
     media = [Media(f, "RGB", "-", "") for f in frames]
     write_clip(media, tmp_path / "out", clip)
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["frame_0000.png", "frame_0001.png", "frame_0002.png"]
-    with pytest.raises(OutputError, match=r"out: exists already; give --overwrite to replace it"):
+    with pytest.raises(OutputError, match=r"out: exists already; give `overwrite` to replace it"):
         write_clip(media, tmp_path / "out", clip)
     write_clip(media, tmp_path / "out", clip, replace=True)
     (tmp_path / "out" / "mine.txt").touch()

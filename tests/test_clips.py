@@ -11,19 +11,19 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from conftest import report_of, smooth
+from conftest import hear_interrupts, report_of, smooth
 from PIL import Image
 from skimage.metrics import structural_similarity
 
 from tdc_cli import holes as missing
 from tdc_cli import metrics
-from tdc_cli.cli.options import CLIP_PATTERNS
 from tdc_cli.errors import ConfigError, MaskError, OutputError
 from tdc_cli.media import files
-from tdc_cli.run.clip import chunks, plan
-from tdc_cli.run.clip.job import frame_numbers, frame_range
-from tdc_cli.run.clip.store import Store
+from tdc_cli.names import CLIP_PATTERNS
+from tdc_cli.run import plan, regions
+from tdc_cli.run.frame_numbers import frame_numbers, frame_range
 from tdc_cli.run.report import SCHEMA
+from tdc_cli.run.store import Folder
 
 FRAMES, HEIGHT, WIDTH = 10, 20, 24
 QUICK = ("--method", "field")
@@ -105,28 +105,29 @@ def test_holes_depend_neither_on_the_method_nor_on_chunks(tdc, clip):
 
 
 def test_frames_are_named_as_in_python():
-    assert frame_numbers("0::2", 7, "--mask-frames") == (0, 2, 4, 6)
-    assert frame_numbers("5, 0,-1 ,1:3", 7, "--mask-frames") == (0, 1, 2, 5, 6)
+    assert frame_numbers("0::2", 7, "mask_frames") == (0, 2, 4, 6)
+    assert frame_numbers("5, 0,-1 ,1:3", 7, "mask_frames") == (0, 1, 2, 5, 6)
     assert (frame_range("2:", 7), frame_range(":-1", 7), frame_range(None, 7)) == ((2, 7), (0, 6), (0, 7))
     for text, words in (("7", "has 7, from 0 to 6"), ("x", "is not understood"), ("9:", "names none"), ("::0", "step of 0"), ("", "under")):
         with pytest.raises(ConfigError, match=words):
-            frame_numbers(text, 7, "--mask-frames")
+            frame_numbers(text, 7, "mask_frames")
     for text in ("3", "0:9:2", "0,4", "a:b"):
-        with pytest.raises(ConfigError, match="--frames"):
+        with pytest.raises(ConfigError, match="`frames`"):
             frame_range(text, 7)
 
 
 def test_chunks_hold_every_frame_once_and_see_what_is_beside():
     for changed in (range(100), range(0, 100, 20), (3, 4, 60, 61, 62), (99,)):
         for most in (1, 5, 16):
-            divided = chunks.divide(changed, 0, 100, most, 4)
+            divided = regions.divide(changed, 0, 100, most, 4, (6, 8))
             inside = [number for c in divided for number in range(c.first, c.end)]
             assert len(set(inside)) == len(inside) and set(changed) <= set(inside)
             assert all(c.end - c.first <= most for c in divided)
             assert all(c.start == max(0, c.first - 4) and c.stop == min(100, c.end + 4) for c in divided)
-    assert len(chunks.divide(range(0, 100, 20), 0, 100, 16, 4)) == 5  # what is far from all of them is left out
-    assert chunks.divide([3], 0, 16, 16, 4) == (chunks.Chunk(0, 16, 0, 16),)
-    assert chunks.divide([], 0, 16, 16, 4) == ()
+    assert len(regions.divide(range(0, 100, 20), 0, 100, 16, 4, (6, 8))) == 5  # what is far from all of them is left out
+    whole = ((0, 16), (0, 6), (0, 8))
+    assert regions.divide([3], 0, 16, 16, 4, (6, 8)) == (regions.Region(whole, whole),)
+    assert regions.divide([], 0, 16, 16, 4, (6, 8)) == ()
 
 
 @pytest.mark.parametrize("more", [(), ("--add-noise", 6, "--noise-std", 6)])
@@ -155,10 +156,10 @@ def test_chunks_of_the_default_method_hold_what_it_looks_at():
 
 def test_memory_decides_how_many_frames_are_completed_at_a_time(run, clip, monkeypatch):
     assert len(json.loads(run("--missing-ratio", 0.3, "--dry-run", "--json").stdout)["chunks"]) == 1
-    monkeypatch.setattr(plan, "CHUNK_BYTES", 120e6 + 50 * clip[0].size * 13)
+    monkeypatch.setattr(plan, "REGION_BYTES", 120e6 + 50 * clip[0].size * 13)
     told = json.loads(run("--missing-ratio", 0.3, "--dry-run", "--json").stdout)
     assert max(c["stop"] - c["start"] for c in told["chunks"]) <= 13 and len(told["chunks"]) == 2
-    assert told["estimate"]["bytes"] <= plan.CHUNK_BYTES
+    assert told["estimate"]["bytes"] <= plan.REGION_BYTES
 
 
 # Masks
@@ -476,7 +477,7 @@ def test_a_rate_is_given_to_frames_that_have_none(tdc, clip):
         assert off <= (0 if name == "b.mp4" else Fraction(1, 1000)), "MKV and WebP count milliseconds"
         assert not any("rate" in warning for warning in report["warnings"])
     for name in ("c.mp4", "c.gif"):
-        warning = f"nothing is known of the input's frame rate; {name} shows 25 frames a second; give it by --frame-rate"
+        warning = f"nothing is known of the input's frame rate; {name} shows 25 frames a second; give it by `frame_rate`"
         assert warning in report_of(completed("frames", name, "--json"))["warnings"]
         assert read_clip(name).times == tuple(Fraction(k, 25) for k in range(FRAMES))
     refused(completed("b.mp4", "d.mp4", "--frame-rate", "24"),
@@ -529,14 +530,14 @@ HOLES = ("--missing-ratio", 0.3, "--chunk", 2)
 KILLED = """
 import os, signal, sys
 from tdc_cli.cli.main import main
-from tdc_cli.run.clip.store import Store
-save, saved = Store.save, []
+from tdc_cli.run.store import Folder
+save, saved = Folder.save, []
 def and_die(self, *args):
     save(self, *args)
     saved.append(args)
     if len(saved) == 2:
         os.kill(os.getpid(), signal.{})
-Store.save = and_die
+Folder.save = and_die
 main(sys.argv[1:])
 """
 
@@ -544,20 +545,24 @@ main(sys.argv[1:])
 def stopped(how="SIGKILL", *more):
     """Complete `a.npy` in five chunks, in a process that gets a signal after the second one; the finished process."""
     words = ["complete-video", "a.npy", "-o", "b.npy", *QUICK, *map(str, HOLES), *more]
-    return subprocess.run([sys.executable, "-c", KILLED.format(how), *words], capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, "-c", KILLED.format(how), *words], capture_output=True, text=True, timeout=120,
+                          preexec_fn=hear_interrupts)  # fmt: skip
 
 
 @pytest.fixture
 def counted(monkeypatch):
     """First frames of the chunks that this process has saved."""
-    saved, save = [], Store.save
+    saved, save = [], Folder.save
 
     def counting(self, chunk, *args):
         saved.append(chunk.first)
         save(self, chunk, *args)
 
-    monkeypatch.setattr(Store, "save", counting)
+    monkeypatch.setattr(Folder, "save", counting)
     return saved
+
+
+FIRST, SECOND = (f"{k:08d}-{k + 2:08d}_00000000-00000020_00000000-00000024.npz" for k in (0, 2))
 
 
 def test_after_a_kill_finished_chunks_are_not_done_again(run, counted):
@@ -565,7 +570,7 @@ def test_after_a_kill_finished_chunks_are_not_done_again(run, counted):
     counted.clear()
     killed = stopped()
     assert killed.returncode == -signal.SIGKILL
-    assert sorted(p.name for p in Path(".b.npy.tdc-work").iterdir()) == ["00000000-00000002.npz", "00000002-00000004.npz", "run.json"]
+    assert sorted(p.name for p in Path(".b.npy.tdc-work").iterdir()) == [FIRST, SECOND, "run.json"]
     assert not Path("b.npy").exists()
     done = run(*HOLES, "--resume")
     assert (made(done) == whole).all() and counted == [4, 6, 8]
@@ -577,7 +582,7 @@ def test_ctrl_c_keeps_finished_chunks_and_says_so(run, counted):
     result = stopped("SIGINT")
     assert result.returncode == 130
     assert [line for line in result.stderr.splitlines() if "chunks of" not in line] == [
-        f"tdc: note: finished chunks are kept in {Path('.b.npy.tdc-work').absolute()}; the same command with --resume goes on from there",
+        f"tdc: note: finished regions are kept in {Path('.b.npy.tdc-work').absolute()}; the same command with --resume goes on from there",
         "tdc: interrupted",
     ]
     assert run(*HOLES, "--resume", "--threads", 1).exit_code == 0 and counted == [4, 6, 8]
@@ -586,9 +591,9 @@ def test_ctrl_c_keeps_finished_chunks_and_says_so(run, counted):
 def test_what_a_stopped_run_has_left_is_neither_lost_nor_mixed_up(run, clip, counted):
     stopped()
     work = Path(".b.npy.tdc-work").absolute()
-    left = f"b.npy: a run that did not come to its end has left finished chunks in {work}"
+    left = f"b.npy: a run that did not come to its end has left finished regions in {work}"
     refused(run(*HOLES), f"{left}; go on with --resume, or begin anew with --overwrite")
-    line = (f"--resume: the finished chunks in {work} are of another input, other options or another version; repeat those, or begin anew "
+    line = (f"--resume: the finished regions in {work} are of another input, other options or another version; repeat those, or begin anew "
             "with --overwrite in place of --resume")  # fmt: skip
     refused(run(*HOLES, "--resume", "--seed", 1), line)
     np.save("a.npy", clip[:, ::-1])
@@ -609,7 +614,7 @@ def test_what_is_left_without_a_finished_chunk_is_no_obstacle(run, counted):
 @pytest.mark.parametrize("more", [(), ("--resume",), ("--overwrite",)])
 def test_a_file_in_the_place_of_finished_chunks_is_refused(run, folder, more):
     (folder / ".b.npy.tdc-work").write_text("mine")
-    refused(run(*HOLES, *more), f"b.npy: finished chunks would be kept in {folder / '.b.npy.tdc-work'}, which is a file; move it away, or "
+    refused(run(*HOLES, *more), f"b.npy: finished regions would be kept in {folder / '.b.npy.tdc-work'}, which is a file; move it away, or "
             "name another output", code=2)  # fmt: skip
     assert (folder / ".b.npy.tdc-work").read_text() == "mine" and not (folder / "b.npy").exists()
 
@@ -632,7 +637,7 @@ def test_nothing_is_thrown_away_that_another_run_is_at_work_on(run):
     with files.hold(work / "run.json"):
         refused(run(*HOLES, "--overwrite"), "b.npy: another run is at work on it; wait for its end or name another file")
         with pytest.raises(OutputError, match="another run is at work"):
-            Store(work, {}).open(False, "b.npy")
+            Folder(work, {}).open(False, "b.npy")
     assert sorted(work.iterdir()) == before
 
 
@@ -653,7 +658,7 @@ def test_no_result_lies_in_what_is_read_or_in_another_result(tdc, clip):
 def test_damage_within_a_chunk_or_the_mark_is_found(run, counted):
     whole = made(run(*HOLES, output="whole.npy"), "whole.npy")
     stopped()
-    kept = Path(".b.npy.tdc-work/00000000-00000002.npz")
+    kept = Path(".b.npy.tdc-work", FIRST)
     content = bytearray(kept.read_bytes())
     content[60:90] = b"\xff" * 30
     kept.write_bytes(content)
@@ -668,7 +673,7 @@ def test_damage_within_a_chunk_or_the_mark_is_found(run, counted):
 def test_a_damaged_chunk_is_done_again(run, counted):
     whole = made(run(*HOLES, output="whole.npy"), "whole.npy")
     stopped()
-    kept = Path(".b.npy.tdc-work/00000002-00000004.npz")
+    kept = Path(".b.npy.tdc-work", SECOND)
     kept.write_bytes(kept.read_bytes()[:-30])
     counted.clear()
     assert (made(run(*HOLES, "--resume")) == whole).all() and counted == [2, 4, 6, 8]
@@ -690,13 +695,13 @@ def test_resume_without_anything_to_go_on_with_is_a_run_like_any_other(run):
 
 def test_a_failure_leaves_no_half_file(run, monkeypatch):
     from tdc_cli.errors import OutputError
-    from tdc_cli.run.clip import finish
+    from tdc_cli.run.sinks import clip as sink
 
     def full(*args, **more):
         raise OutputError("b.npy: cannot be written (No space left on device)")
 
     with monkeypatch.context() as patched:
-        patched.setattr(finish, "write_clip", full)
+        patched.setattr(sink, "write_clip", full)
         result = run(*HOLES, "--report", "r.json")
     refused(result, "b.npy: cannot be written (No space left on device)", 1)
     assert not Path("b.npy").exists() and not Path("r.json").exists()

@@ -6,6 +6,7 @@ from conftest import report_of, smooth
 from PIL import Image
 
 from tdc_cli import errors, methods
+from tdc_cli.methods.solve import solve
 from tdc_cli.peers import lowrank
 from tdc_cli.tensor import cp_to_tensor, unfold
 
@@ -21,7 +22,7 @@ def low_rank_tensor(shape=(20, 18, 15), rank=2, seed=0):
 
 def run(name, values, observed, **parameters):
     method = methods.get(name)
-    return method.load().complete(values, observed, method.configure(parameters), rng=np.random.default_rng(0), monitor=methods.silent)
+    return solve(method, method.configure(parameters), values, observed, rng=np.random.default_rng(0))
 
 
 def error(estimate, truth, observed):
@@ -317,7 +318,7 @@ def test_an_ordered_mode_that_is_not_there_is_refused(name):
         ("falrtc", {"iterations": 16}, "iterations is 16; it must be from 17 to 1000000"),
         ("tsvd", {"penalty": 0.0}, "penalty is 0; it must be above 0 and below 1e+10"),
         ("spc-qv", {"penalty": "cubic"}, "penalty 'cubic' is not one of quadratic, variation"),
-        ("spc-qv", {"strength": -1.0}, "strength is -1; it must be from 0 to below 1e+09"),
+        ("spc-qv", {"strength": -1.0}, "strength is -1; it must be at least 0 and below 1e+09"),
         ("spc-qv", {"snr": 0.0}, "snr is 0; it must be above 0 and at most 120"),
         ("spc-tv", {"refitted": 0}, "refitted is 0; it must be from 1 to 10000"),
         ("spc-tv", {"patience": 1.0}, "patience is 1; it must be above 0 and below 1"),

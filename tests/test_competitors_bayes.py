@@ -10,6 +10,7 @@ from conftest import pixels, report_of, smooth
 from tdc_cli import methods
 from tdc_cli.errors import ConfigError, InputError
 from tdc_cli.methods import linear, nearest
+from tdc_cli.methods.solve import solve
 from tdc_cli.peers import brtf, fbcp, fbcp_image, variational
 from tdc_cli.tensor import cp_to_tensor, khatri_rao, unfold
 
@@ -29,7 +30,7 @@ def run(name, values, observed, seed=0, **parameters):
     if method.needs is not None:
         pytest.importorskip(method.needs, reason="the extra bench is not installed")
     config = method.configure(parameters)
-    return method.load().complete(np.where(observed, values, np.nan), observed, config, rng=np.random.default_rng(seed))
+    return solve(method, config, values, observed, rng=np.random.default_rng(seed))
 
 
 def error(estimate, truth, where=True):
@@ -290,7 +291,7 @@ def test_a_channel_without_any_observed_entry_is_refused(name):
         ("fbcp", {"starts": 0}, "starts is 0; it must be from 1 to 1000"),
         ("fbcp-mp", {"smoothing": -1.0}, "smoothing is -1; it must be from 0 to 1000"),
         ("brtf", {"rank": 1001}, "rank is 1001; it must be from 1 to 1000"),
-        ("telea", {"radius": 0.0}, "radius is 0; it must be from 1 to 100 pixels"),
+        ("telea", {"radius": 0.0}, "radius is 0; it must be from 1 to 100"),
         ("telea", {"algorithm": "x"}, "algorithm 'x' is not one of telea, navier-stokes"),
         ("cp-masked", {"rank": 0}, "rank is 0; it must be from 1 to 1000"),
     ],

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tdc_cli import methods
-from tdc_cli.cli.options import PATTERNS
+from tdc_cli.names import PATTERNS
 
 BIN = Path(sys.executable).parent
 

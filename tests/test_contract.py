@@ -7,6 +7,7 @@ import pytest
 from conftest import smooth
 
 from tdc_cli import methods
+from tdc_cli.methods.solve import solve
 from tdc_cli.tensor import cp_to_tensor
 
 # Enough sweeps to exercise everything; what a short chain says of the posterior is not looked at here.
@@ -38,7 +39,7 @@ def picture(channels=3):
 
 def run(method, values, observed, seed=0, **wanted):
     config = configure(method, **SHORT | {"ordered_modes": (0, 1)} | wanted)
-    return method.load().complete(values, observed, config, rng=np.random.default_rng(seed), monitor=methods.silent)
+    return solve(method, config, values, observed, rng=np.random.default_rng(seed))
 
 
 def same(one, other):
@@ -106,13 +107,13 @@ def test_progress_is_told_and_ends_at_its_end(method):
     def monitor(done, total, label):
         told.append((done, total, label))
 
-    method.load().complete(values, observed, config, rng=np.random.default_rng(0), monitor=monitor)
+    solve(method, config, values, observed, rng=np.random.default_rng(0), monitor=monitor)
     assert told and all(0 <= done <= total and label for done, total, label in told)
     assert told[-1][0] == told[-1][1]
 
 
 def test_the_report_parts_are_ready_for_json(method):
-    from tdc_cli.run.report import _plain
+    from tdc_cli.run.report import plain as _plain
 
     values, observed = picture()
     done = run(method, values, observed)

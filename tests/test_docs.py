@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
-from conftest import ROOT
+from conftest import ROOT, put_between
 
 from tdc_cli.cli.main import COMMANDS, main
 
@@ -64,6 +64,28 @@ def test_the_reference_names_every_option_and_no_other(name):
     assert told == there
 
 
+def option_table(name):
+    """Lines of the table of a command's options, made from their declarations."""
+    command = main.get_command(click.Context(main), name)
+    rows = ["| option | meaning |", "|---|---|"]
+    for option in (p for p in command.params if isinstance(p, click.Option)):
+        value = "" if option.is_flag or option.secondary_opts else f" {option.make_metavar(click.Context(command))}"
+        names = ", ".join(f"`{flag}{value if flag.startswith('--') else ''}`" for flag in (*option.opts, *option.secondary_opts))
+        words = option.help.replace("|", "\\|")
+        default = f"  [default: {option.default}]" if option.show_default else ""
+        rows.append(f"| {names.replace('|', chr(92) + '|')} | {words}{default} |")
+    return rows
+
+
+TABLED = ("complete-image", "complete-video", "complete-tensor")
+
+
+@pytest.mark.parametrize("name", TABLED)
+def test_the_tables_of_options_are_those_of_their_declarations(name):
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert "\n".join(option_table(name)) in text, "run: python tests/test_docs.py"
+
+
 def test_every_option_has_help():
     for name in COMMANDS:
         for parameter in main.get_command(click.Context(main), name).params:
@@ -91,3 +113,8 @@ assert np.array_equal(np.asarray(Image.open("filled.png")), np.asarray(Image.ope
     done = subprocess.run([sys.executable, "-c", script + checks], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("2 ")
+
+
+if __name__ == "__main__":
+    for name in TABLED:
+        put_between(ROOT / "docs" / "cli.md", f"<!-- options of {name} -->", "<!-- end of options -->", option_table(name))

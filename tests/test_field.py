@@ -9,6 +9,7 @@ from conftest import ROOT, smooth
 
 from tdc_cli import methods
 from tdc_cli.errors import ConfigError, InputError
+from tdc_cli.methods.solve import solve
 from tdc_cli.patches import field
 from tdc_cli.run import threads
 
@@ -36,12 +37,25 @@ def laplacian(n):
     return np.diag(np.r_[1, np.full(n - 2, 2), 1]) - np.eye(n, k=1) - np.eye(n, k=-1)
 
 
+def density(eigenvalues):
+    """Eigenvalues of the field's precision from those of the Laplacian."""
+    return (eigenvalues + field.DELTA) * (eigenvalues + field.EPSILON) ** (field.EXPONENT - 1)
+
+
+def drawn_from_the_prior(side, rng):
+    """A square of the field with `COVARIANCE`, (side, side, 3)."""
+    line = 2 - 2 * np.cos(np.pi * np.arange(side) / side)
+    normals = rng.standard_normal((3, side, side)) / np.sqrt(density(line[:, None] + line))
+    mixed = np.einsum("ij,jhw->ihw", np.linalg.cholesky(COVARIANCE), normals)
+    return np.moveaxis(scipy.fft.idctn(mixed, axes=(1, 2), norm="ortho"), 0, 2)
+
+
 def dense(values, observed, covariance, noise, offset):
     """Posterior mean and covariance matrix by dense algebra, (n,) and (n, n) in C order; 0 rows where known exactly."""
     height, width, _ = values.shape
     grid = np.kron(laplacian(height), np.eye(width)) + np.kron(np.eye(height), laplacian(width))
-    eigenvalues, vectors = np.linalg.eigh(grid + field.EPSILON * np.eye(len(grid)))
-    precision = np.kron((vectors * eigenvalues**field.EXPONENT) @ vectors.T, np.linalg.inv(covariance))
+    eigenvalues, vectors = np.linalg.eigh(grid)
+    precision = np.kron((vectors * density(eigenvalues)) @ vectors.T, np.linalg.inv(covariance))
     seen = observed.ravel()
     data = np.where(observed, values - offset, 0).ravel()
     if noise:
@@ -117,9 +131,7 @@ def test_sd_of_few_samples_is_near_that_of_many():
 def test_the_channel_covariance_is_learnt():
     """From a draw of the prior with half of its entries missing; the wrong start is far off."""
     rng = np.random.default_rng(0)
-    eigenvalues = field._eigenvalues((96, 96)) + field.EPSILON
-    normals = rng.standard_normal((3, 96, 96)) / eigenvalues ** (field.EXPONENT / 2)
-    drawn = np.moveaxis(scipy.fft.idctn(np.einsum("ij,jhw->ihw", np.linalg.cholesky(COVARIANCE), normals), axes=(1, 2), norm="ortho"), 0, 2)
+    drawn = drawn_from_the_prior(96, rng)
     observed = rng.random(drawn.shape) > 0.5
     fitted = field.solve(np.where(observed, drawn, np.nan), observed)
     assert np.allclose(fitted.channel_covariance, COVARIANCE, atol=0.06)
@@ -300,9 +312,7 @@ def test_every_order_is_taken(shape):
 def test_intervals_hold_what_they_promise():
     """On a draw of the prior: 90 % of the missing entries within 1.645 standard deviations, with noise and without."""
     rng = np.random.default_rng(0)
-    eigenvalues = field._eigenvalues((64, 64)) + field.EPSILON
-    normals = rng.standard_normal((3, 64, 64)) / eigenvalues ** (field.EXPONENT / 2)
-    truth = np.moveaxis(scipy.fft.idctn(np.einsum("ij,jhw->ihw", np.linalg.cholesky(COVARIANCE), normals), axes=(1, 2), norm="ortho"), 0, 2)
+    truth = drawn_from_the_prior(64, rng)
     observed = rng.random(truth.shape) > 0.6
     noise = 0.5 * rng.standard_normal(truth.shape)
     method = methods.get("field")
@@ -322,7 +332,7 @@ def test_intervals_hold_what_they_promise():
         ({"exponent": "nan"}, "exponent is nan; it must be from 0.5 to 4"),
         ({"steps": "-1"}, "steps is -1; it must be from 0 to 1000"),
         ({"samples": "0"}, "samples is 0; it must be from 1 to 10000"),
-        ({"noise_std": "-1"}, "noise_std is -1; it must be 0 or a finite standard deviation"),
+        ({"noise_std": "-1"}, "noise_std is -1; it must be 0 or more and finite"),
         ({"noise_std": "some"}, "noise_std 'some' is neither a number nor auto"),
     ],
 )
@@ -340,7 +350,7 @@ def test_bad_data_are_refused(bad, line):
     else:
         values[tuple(np.argwhere(observed)[0])] = np.inf
     with pytest.raises(InputError, match=line):
-        methods.get("field").load().complete(values, observed, rng=np.random.default_rng(0))
+        solve(methods.get("field"), methods.get("field").configure({}), values, observed, rng=np.random.default_rng(0))
 
 
 def test_through_the_command_line(tdc, tmp_path):

@@ -9,6 +9,7 @@ from tdc_cli import methods, metrics
 from tdc_cli.bench import synth
 from tdc_cli.errors import ConfigError
 from tdc_cli.methods import datc
+from tdc_cli.methods.solve import solve
 from tdc_cli.model import diagnostics, fit, mixture, rank
 from tdc_cli.model.posterior import Scale
 from tdc_cli.model.problem import Problem
@@ -27,7 +28,7 @@ def low_rank(shape, components, seed=0, noise=0.01):
 
 def complete(values, observed, seed=0, **parameters):
     config = datc.Config(**{"burn_in": 60, "samples": 30, "chains": 1, "rank": 6} | parameters)
-    return datc.complete(np.where(observed, values, np.nan), observed, config, rng=np.random.default_rng(seed))
+    return solve(methods.get("datc"), config, values, observed, rng=np.random.default_rng(seed))
 
 
 def error(done, truth):

@@ -26,7 +26,7 @@ from PIL import Image
 
 from tdc_cli import methods
 from tdc_cli.cli.main import main
-from tdc_cli.cli.options import PATTERNS
+from tdc_cli.names import PATTERNS
 
 SCRIPT = str(Path(sys.executable).with_name("tdc"))
 BIG = int(os.environ.get("TDC_FUZZ", "0"))

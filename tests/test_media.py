@@ -1,8 +1,14 @@
 import contextlib
+import io
 import os
+import subprocess
+import sys
+import zlib
 from dataclasses import replace
+from pathlib import Path
 
 import cv2
+import imagecodecs
 import numpy as np
 import plain_codecs
 import pytest
@@ -11,11 +17,10 @@ from conftest import pixels, smooth
 from PIL import Image, ImageCms, ImageOps, PngImagePlugin
 
 from tdc_cli import media
-from tdc_cli.cli.options import FORMATS
 from tdc_cli.errors import InputError, MaskError, OutputError
 from tdc_cli.media import masks, metadata
-from tdc_cli.media.array import write_array
 from tdc_cli.media.files import write_bytes
+from tdc_cli.names import FORMATS
 
 PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 
@@ -178,6 +183,20 @@ def test_texts_of_a_png_stay(folder):
         assert text == {"Author": "Somebody", "Title": "Déjà vu 你好"} and (text["Title"].lang, text["Title"].tkey) == ("fr", "Titre")
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_profiles_and_texts_beyond_a_megabyte_are_healthy(tdc, dtype):
+    profile = PROFILE[:128] + np.random.default_rng(0).bytes(2_000_000)
+    text = PngImagePlugin.iTXt("long " * 500_000, "en", "Comment")
+    chunks = plain_codecs.png_metadata(profile, 72, Image.Exif().tobytes())
+    told = b"Comment\0\1\0en\0Comment\0" + zlib.compress(text.encode())
+    Path("x.png").write_bytes(plain_codecs.png(smooth(20, 24).astype(dtype), (chunks[0], (b"iTXt", told))))
+    result = tdc("complete-image", "x.png", "-o", "y.png", "--mask", "m.png", "--method", "biharmonic")
+    assert result.exit_code == 0, result.stderr
+    read = media.read("y.png")
+    assert read.metadata["icc_profile"] == profile and read.metadata["text"]["Comment"] == text
+    assert tdc("complete-image", "y.png", "-o", "z.png", "--mask", "m.png", "--method", "biharmonic").exit_code == 0
+
+
 @pytest.mark.parametrize("depth", [8, 16])
 def test_the_meaning_of_the_colours_of_a_png_stays(folder, depth):
     chunks = ((b"gAMA", (100_000).to_bytes(4, "big")), (b"cHRM", bytes(range(32))))
@@ -252,8 +271,40 @@ def _png(bits, colour, row, size=(1, 1), more=()):
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*pair) for pair in chunks)
 
 
-KINDS = [(name, np.uint8) for name in ("x.png", "x.jpg", "x.tif", "x.webp", "x.bmp", "x.npy")]
-KINDS += [("x.png", np.uint16), ("x.tif", np.uint16), ("x.tif", np.float32), ("x.npy", np.float32)]
+KINDS = [(name, np.uint8) for name in ("x.png", "x.jpg", "x.tif", "x.webp", "x.jxl", "x.bmp", "x.npy")]
+KINDS += [("x.png", np.uint16), ("x.jxl", np.uint16), ("x.jxl", np.float32)]
+KINDS += [("x.tif", np.uint16), ("x.tif", np.float32), ("x.npy", np.float32)]
+
+
+def _box(kind, data):
+    return (8 + len(data)).to_bytes(4, "big") + kind + data
+
+
+def test_of_jpeg_xl_what_is_not_read_is_told(folder):
+    buffer = io.BytesIO()
+    Image.fromarray(smooth(16, 24)).save(buffer, "JPEG", icc_profile=PROFILE)
+    exif = Image.Exif()
+    exif[271] = "Maker"
+    packed = imagecodecs.brotli_encode(bytes(4) + exif.tobytes().removeprefix(b"Exif\0\0"))
+    boxes = _box(b"xml ", b'<x:xmpmeta tiff:Orientation="6"/>') + _box(b"brob", b"Exif" + packed) + _box(b"jhgm", b"")
+    (folder / "x.jxl").write_bytes(imagecodecs.jpegxl_encode_jpeg(buffer.getvalue()) + boxes)
+    read = media.read("x.jxl")
+    assert read.notes == ("x.jxl: not read of it: gain map, colour profile",)
+    assert read.values.shape == (16, 24, 3) and read.metadata["xmp"] == b'<x:xmpmeta tiff:Orientation="1"/>'
+    media.write(read, "y.jxl")
+    again = media.read("y.jxl")
+    assert again.metadata == read.metadata and b"Maker" in again.metadata["exif"] and again.notes == ()
+
+
+def test_what_is_no_picture_of_jpeg_xl_is_refused(folder):
+    (folder / "x.jxl").write_bytes(imagecodecs.jpegxl_encode(np.zeros((3, 8, 8, 3), dtype=np.uint8), lossless=True))
+    with pytest.raises(InputError, match="holds an animation"):
+        media.read("x.jxl")
+    # A header of 65536 x 65536 pixels: `small` 0, height in 18 bits, ratio 1:1.
+    bits = "0" + "01" + format(65535, "018b")[::-1] + "100"
+    (folder / "y.jxl").write_bytes(b"\xff\x0a" + int(bits[::-1], 2).to_bytes(4, "little") + bytes(90))
+    with pytest.raises(InputError, match="65536x65536 pixels; up to 100 megapixels are read"):
+        media.read("y.jxl")
 
 
 @pytest.mark.parametrize("name, depth", KINDS)
@@ -316,7 +367,8 @@ def test_huge_pictures_are_refused_before_they_are_decoded(folder, size):
 
 def test_formats_refuse_what_they_cannot_hold(folder):
     rgba = media.Media(smooth(5, 4, 4), "RGBA", "x.png", "")
-    with pytest.raises(OutputError, match=r"^y\.jpg: JPEG cannot hold mode RGBA with 8 bits; write to \.png or \.tif or \.webp or \.npy$"):
+    line = r"^y\.jpg: JPEG cannot hold mode RGBA with 8 bits; write to \.png or \.tif or \.webp or \.jxl or \.npy$"
+    with pytest.raises(OutputError, match=line):
         media.write(rgba, "y.jpg")
     floats = media.Media(np.zeros((5, 4)), "array", "x.npy", "")
     with pytest.raises(OutputError, match=r"^y\.png: PNG cannot hold an array of float64; write to \.tif or \.npy$"):
@@ -331,7 +383,7 @@ def test_arrays_keep_type_and_bits(folder):
     np.save("x.npy", values)
     media.write(media.read("x.npy"), "y.npy")
     assert np.load("y.npy").dtype == np.float32 and np.array_equal(np.load("y.npy"), values)
-    write_array(values[..., :3], "y.tif")
+    media.write_array(values[..., :3], "y.tif")
     assert np.array_equal(tifffile.imread("y.tif"), values[..., :3])
 
 
@@ -378,7 +430,7 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(folder, monkeypatch, l
     if not links:
         monkeypatch.setattr(os, "link", refuse)
     write_bytes("y.png", b"first")
-    with pytest.raises(OutputError, match=r"y\.png: exists already; give --overwrite to replace it"):
+    with pytest.raises(OutputError, match=r"y\.png: exists already; give `overwrite` to replace it"):
         write_bytes("y.png", b"second")
     assert (folder / "y.png").read_text() == "first"
     write_bytes("y.png", b"third", replace=True)
@@ -437,6 +489,23 @@ def test_a_mask_that_is_no_picture(folder):
     (folder / "x.png").write_text("no picture")
     with pytest.raises(MaskError, match=r"mask x.png: not a picture"):
         masks.read_mask("x.png")
+
+
+def test_a_field_is_an_option_on_the_command_line_and_a_keyword_in_python(tdc):
+    Image.fromarray(np.full((20, 24), 90, dtype=np.uint8)).save("dark.png")
+    result = tdc("complete-image", "a.png", "-o", "b.png", "--mask", "dark.png")
+    assert result.exit_code == 2 and result.stderr.endswith("white = missing; give a lower --mask-threshold or repaint the mask\n")
+    with pytest.raises(OutputError, match="give `overwrite` to replace it"):
+        media.write(media.read("a.png"), "a.png")
+
+
+def test_reading_a_picture_loads_no_video_library(folder):
+    code = (
+        "import sys; from tdc_cli import media; from tdc_cli.media.masks import read_mask; media.read('a.png'); read_mask('m.png');"
+        "print(*sorted(m for m in sys.modules if m == 'av' or 'video' in m))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("\n", 0), done.stderr
 
 
 def test_the_command_line_names_all_formats():

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from tdc_cli import metrics
-from tdc_cli.run import stream, threads
+from tdc_cli.run import threads
+from tdc_cli.run.streams import stream
 
 TRUTH = stream(0, 9).integers(1, 255, (16, 12, 3)).astype(np.uint8)
 

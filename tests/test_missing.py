@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from tdc_cli import holes as missing
-from tdc_cli.cli.options import PATTERNS
 from tdc_cli.errors import ConfigError, MaskError
+from tdc_cli.names import PATTERNS
 
 
 def draw(shape, ratio, pattern, seed=0):
@@ -98,7 +98,7 @@ def test_soft_edges_are_told(options, told, invert):
     if invert:
         levels, options = 255 - levels, {**options, "threshold": 155.5} if "threshold" in options else options
     notes = read(levels, invert=invert, **options).notes
-    wanted = "mask m.png has soft edges: 2 grey pixels count as known; if a rim of the damage stays, give --mask-dilate 2"
+    wanted = "mask m.png has soft edges: 2 grey pixels count as known; if a rim of the damage stays, give `mask_dilate=2`"
     assert notes == ((wanted,) if told else ())
 
 
@@ -129,7 +129,7 @@ def test_white_paint_on_a_transparent_layer():
 
 def test_inverted_masks_are_suspected():
     inverted = np.where(HOLE, 0, 255).astype(np.uint8)
-    assert "--invert-mask" in read(inverted).warnings[0] and "87.5%" in read(inverted).warnings[0]
+    assert "`invert_mask`" in read(inverted).warnings[0] and "87.5%" in read(inverted).warnings[0]
     assert np.array_equal(~read(inverted, invert=True).observed, HOLE)
 
 

@@ -14,6 +14,7 @@ from tdc_cli import methods
 from tdc_cli.errors import ConfigError, InputError
 from tdc_cli.holes import simulate
 from tdc_cli.methods import blocks, patches
+from tdc_cli.methods.solve import solve
 from tdc_cli.patches import calibrate, field, schedule
 from tdc_cli.patches import refine as passes
 from tdc_cli.patches.refine import refine
@@ -566,8 +567,10 @@ def test_values_of_any_size_are_completed(scale):
     observed = scattered(truth.shape)
     parameters = {"passes": 2, "start": "field"}
     for noise in (0.0, 0.05) if scale == 1e290 else (0.05,):
-        one = completed(truth, observed, noise_std=noise, **parameters)
-        other = completed(truth * scale, observed, noise_std=noise * scale, **parameters)
+        one, other = (
+            solve(methods.get("patches"), patches.Config(noise_std=noise * size, **parameters), truth * size, observed, rng=rng())
+            for size in (1.0, scale)
+        )
         for name in ("mean", "sd", "predictive_sd"):
             error = np.abs(getattr(other, name) / scale - getattr(one, name))
             assert np.quantile(error, 0.95) < 1e-4
@@ -831,8 +834,8 @@ def test_a_large_picture_is_completed_and_calibrated_without_the_global_model(sm
         ({"passes": "0"}, "passes is 0; it must be from 1 to 1000"),
         ({"size": "4", "stride": "5"}, "stride 5 is larger than the patch size 4: pixels in between would be left out"),
         ({"start": "zero"}, "start 'zero' is not one of auto, field, global"),
-        ({"noise_std": "-1"}, "noise_std is -1; it must be 0 or a finite standard deviation"),
-        ({"noise_std": "inf"}, "noise_std is inf; it must be 0 or a finite standard deviation"),
+        ({"noise_std": "-1"}, "noise_std is -1; it must be 0 or more and finite"),
+        ({"noise_std": "inf"}, "noise_std is inf; it must be 0 or more and finite"),
         ({"noise_std": "some"}, "noise_std 'some' is neither a number nor auto"),
         ({"calibrate": "perhaps"}, "parameter calibrate='perhaps' is not understood; expected bool"),
         ({"sise": "6"},
@@ -861,7 +864,7 @@ def test_bad_data_are_refused(bad, error, line):
     elif bad == "inf":
         values[tuple(np.argwhere(observed)[0])] = np.inf
     with pytest.raises(error) as caught:
-        patches.complete(values, observed, config, rng=rng())
+        solve(methods.get("patches"), config, values, observed, rng=rng())
     assert str(caught.value) == line
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tifffile
-from conftest import pixels, report_of, smooth
+from conftest import hear_interrupts, pixels, report_of, smooth
 from PIL import Image
 
 import tdc_cli
@@ -127,7 +127,7 @@ def test_a_disk_that_is_full_leaves_no_half_file(folder):
 def test_a_signal_ends_with_its_code_and_one_line(folder, wait, number, line, code):
     Image.fromarray(smooth(1000, 1000)).save("a.png")  # which takes longer than the longest wait
     words = [SCRIPT, *COMPLETE, "--missing-ratio", "0.5", "-v", "--no-progress"]
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts) as running:
         assert running.stderr.readline() == "tdc: biharmonic: Config()\n"  # the work begins
         time.sleep(wait)
         running.send_signal(number)

@@ -11,6 +11,7 @@ import zlib
 from pathlib import Path
 
 import cv2
+import imagecodecs
 import numpy as np
 import plain_codecs
 import pytest
@@ -20,7 +21,7 @@ from conftest import ROOT, put_between, smooth
 from PIL import Image, ImageCms
 
 from tdc_cli.cli.main import main
-from tdc_cli.cli.options import FORMATS
+from tdc_cli.names import FORMATS
 
 PAGE = ROOT / "docs" / "formats.md"
 BEGIN, END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
@@ -28,7 +29,7 @@ PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 DPI = 300
 HEIGHT, WIDTH = 12, 14
 CHANNELS = {"L": None, "LA": 2, "RGB": 3, "RGBA": 4, "CMYK": 4, "grey array": None, "array of 3": 3}
-NAMES = {"png": "PNG", "jpg": "JPEG", "tif": "TIFF", "webp": "WebP", "bmp": "BMP", "npy": "NPY"}
+NAMES = {"png": "PNG", "jpg": "JPEG", "tif": "TIFF", "webp": "WebP", "jxl": "JPEG XL", "bmp": "BMP", "npy": "NPY"}
 # Format, mode, type of the values; what a format cannot hold is not here.
 SOURCES = [
     *(("png", mode, dtype) for mode in ("L", "LA", "RGB", "RGBA") for dtype in ("uint8", "uint16")),
@@ -40,6 +41,7 @@ SOURCES = [
     *(("tif", "CMYK", dtype) for dtype in ("uint8", "uint16")),
     ("tif", "palette", "uint8"),
     *(("webp", mode, "uint8") for mode in ("RGB", "RGBA")),
+    *(("jxl", mode, dtype) for mode in ("L", "LA", "RGB", "RGBA") for dtype in ("uint8", "uint16", "float32")),
     *(("bmp", mode, "uint8") for mode in ("L", "RGB", "palette", "1 bit")),
     *(("npy", mode, dtype) for mode in ("grey array", "array of 3") for dtype in ("uint8", "uint16", "float32", "float64")),
 ]
@@ -93,6 +95,13 @@ def make(form, mode, dtype):
         np.save(buffer, values)
     elif form == "png":
         return plain_codecs.png(values, plain_codecs.png_metadata(PROFILE, DPI, exif_bytes())), values
+    elif form == "jxl":
+        exif = Image.Exif()
+        exif.load(exif_bytes())
+        exif[282] = exif[283] = DPI
+        box = bytes(4) + exif.tobytes().removeprefix(b"Exif\0\0")
+        box = (8 + len(box)).to_bytes(4, "big") + b"Exif" + box
+        return imagecodecs.jpegxl_encode(values, lossless=True, usecontainer=True) + box, values
     elif form == "tif":
         tifffile.imwrite(
             buffer, values, photometric={"L": "minisblack", "LA": "minisblack", "CMYK": "separated"}.get(mode, "rgb"),
@@ -107,7 +116,12 @@ def make(form, mode, dtype):
 
 
 def values_in(content, form):
-    """Values of an output by a library that did not write it; JPEG, WebP and BMP by OpenCV where it has the mode."""
+    """Values of an output by a library that did not write it; JPEG, WebP and BMP by OpenCV where it has the mode.
+
+    JPEG XL is the exception: that no other library at hand reads it.
+    """
+    if form == "jxl":
+        return imagecodecs.jpegxl_decode(content)
     if form == "npy":
         return np.load(io.BytesIO(content))
     if form == "tif":
@@ -131,6 +145,10 @@ def metadata_in(content, form):
             tags = {tag.code: tag.value for tag in file.pages[0].tags}
         profile, maker = tags.get(34675), tags.get(271)
         dpi = tags[282][0] / tags[282][1] if tags.get(296) == 2 else 0
+    elif form == "jxl":
+        exif = Image.Exif()
+        exif.load(plain_codecs.jxl_boxes(content).get(b"Exif", b"")[4:])
+        maker, dpi, profile = exif.get(271), exif.get(282, 0), None
     else:
         picture = Image.open(io.BytesIO(content))
         exif = picture.getexif()
@@ -148,7 +166,7 @@ def row(source, folder):
     (folder / f"in.{form}").write_bytes(content)
     (folder / "mask.png").write_bytes(plain_codecs.png(np.where(HOLE, 255, 0).astype(np.uint8)))
     had = metadata_in(content, form)
-    assert had == ({"resolution"} if form == "bmp" else set() if form == "npy" else {"profile", "resolution", "EXIF"})
+    assert had == {"bmp": {"resolution"}, "npy": set(), "jxl": {"resolution", "EXIF"}}.get(form, {"profile", "resolution", "EXIF"})
     cells, refusals = [], {}
     for target in FORMATS:
         output = folder / f"out.{target}"

@@ -2,7 +2,9 @@
 
 import io
 import struct
+import tracemalloc
 import warnings
+import zipfile
 from pathlib import Path
 
 import h5py
@@ -160,7 +162,85 @@ def test_arrays_of_python_objects_are_left_out_and_never_loaded(tmp_path):
     np.savez(tmp_path / "a.npz", x=values_of((3, 4)), things=np.array([{"a": 1}], dtype=object))
     read = tensor.read(tmp_path / "a.npz")
     assert tensor.left_out(tensor.named("b.npz"), read) == ["things"]
-    assert "give an array of numbers" in refused(tmp_path / "a.npz:things")
+    assert refused(tmp_path / "a.npz:things").endswith("a.npz: things is no array of numbers (Python objects); give one")
+
+
+def write_npz(path, arrays):
+    """An archive whose arrays may have any names."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, values in arrays.items():
+            with archive.open(f"{name}.npy", "w") as file:
+                np.lib.format.write_array(file, values)
+
+
+def test_any_name_is_a_name(tdc):
+    """Those of the parameters of NumPy's writers, and of files outside, too."""
+    names = ("file", "allow_pickle", "args", "kwds", "self", "a/b", "../c", "x y")
+    arrays = {name: np.arange(12.0).reshape(3, 4) + k for k, name in enumerate(names)}
+    arrays["file"][1, 1] = np.nan
+    write_npz("a.npz", arrays)
+    result = tdc("complete-tensor", "a.npz:file", "-o", "b.npz", "--method", "linear")
+    assert result.exit_code == 0, result.stderr
+    with np.load("b.npz") as held:
+        assert sorted(held.files) == sorted(names) and np.isfinite(held["file"]).all()
+        assert all(np.array_equal(held[name], arrays[name]) for name in names[1:])
+    assert tdc("complete-tensor", "a.npz:allow_pickle", "-o", "c.npz", "--method", "linear", "--missing-ratio", 0.2).exit_code == 0
+    with np.load("c.npz") as held:
+        assert sorted(held.files) == sorted(names) and held["allow_pickle"].shape == (3, 4)
+
+
+def test_an_archive_is_written_as_numpy_writes_it(tmp_path):
+    arrays = {"x": values_of((3, 4)), "y": np.asfortranarray(values_of((5, 6)))}
+    np.savez_compressed(tmp_path / "a.npz", **arrays)
+    tensor.write(tensor.read(f"{tmp_path}/a.npz:x"), tmp_path / "b.npz")
+    assert (tmp_path / "b.npz").read_bytes() == (tmp_path / "a.npz").read_bytes()
+
+
+def test_of_an_archive_only_the_array_that_is_named_is_read(tmp_path):
+    np.savez_compressed(tmp_path / "a.npz", x=values_of((3, 4)), large=np.zeros(2**23))
+    tracemalloc.start()
+    read = tensor.read(f"{tmp_path}/a.npz:x")
+    tensor.write(read, tmp_path / "b.npz")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**23, "large takes 2**26"
+    with np.load(tmp_path / "b.npz") as held:
+        assert held["large"].shape == (2**23,)
+
+
+def test_an_array_that_no_memory_holds_is_refused_by_its_header(tdc):
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (2**30, 2**20)})
+    with zipfile.ZipFile("a.npz", "w") as archive:
+        archive.writestr("x.npy", header.getvalue() + bytes(80))
+    result = tdc("complete-tensor", "a.npz", "-o", "b.npz")
+    assert (result.exit_code, result.stderr) == (
+        2, f"tdc: a.npz: damaged or cut short (x.npy has 80 bytes for an array of {2**53}); get the file again\n"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["external", "virtual", "link", "path"])
+def test_values_in_other_files_are_not_read(tdc, kind):
+    """A file that somebody sends must not bring what else is on the disk into the output."""
+    np.arange(48.0).tofile("secret.bin")
+    with h5py.File("secret.h5", "w") as other:
+        other["x"] = np.arange(48.0).reshape(6, 8)
+    with h5py.File("a.mat", "w", userblock_size=512) as file:
+        if kind == "external":
+            file.create_dataset("x", (6, 8), "f8", external=[("secret.bin", 0, 384)])
+        elif kind == "virtual":
+            layout = h5py.VirtualLayout((6, 8), "f8")
+            layout[:] = h5py.VirtualSource("absent.h5", "x", (6, 8))
+            file.create_virtual_dataset("x", layout)
+        elif kind == "link":
+            file["x"] = h5py.ExternalLink("secret.h5", "/x")
+        else:
+            file["#refs#/other"] = h5py.ExternalLink("secret.h5", "/")
+            file["x"] = h5py.SoftLink("/#refs#/other/x")
+    result = tdc("complete-tensor", "a.mat:x", "-o", "b.npy", "--missing-ratio", 0.2, "--method", "linear")
+    assert result.exit_code == 2 and not Path("b.npy").exists()
+    why = "link that leads nowhere" if kind == "path" else "values in another file, which are not read"
+    assert result.stderr == f"tdc: a.mat: x is no array of numbers ({why}); give one\n"
 
 
 def test_matlab_integers_in_a_double_stay_doubles(tmp_path):
@@ -187,7 +267,7 @@ def test_version_73_has_its_axes_as_matlab_has_them(tmp_path):
     assert read.values.shape == (2, 3, 4, 5) and read.values.dtype == np.float32
     assert np.array_equal(read.values, held)
     assert refused(path) == f"{path}: holds name (text), ok (3x3 bool), x (2x3x4x5 float32); say which one is meant, as in {path}:ok"
-    assert "give an array of numbers" in refused(f"{path}:name")
+    assert refused(f"{path}:name") == f"{path}: name is no array of numbers (text); give one"
     assert tensor.left_out(tensor.named("b.mat"), read) == ["name", "ok"]
     assert np.array_equal(tensor.read_mask(f"{path}:ok"), np.eye(3, dtype=bool))
     tensor.write(read, tmp_path / "b.mat")
@@ -196,7 +276,7 @@ def test_version_73_has_its_axes_as_matlab_has_them(tmp_path):
 
 def test_sparse_and_complex_matrices_of_matlab_are_told(tmp_path):
     scipy.io.savemat(tmp_path / "a.mat", {"s": scipy.sparse.eye(3, format="csc"), "z": np.ones((2, 2)) * 1j})
-    assert "s is a 3x3 sparse matrix; give an array of numbers" in refused(tmp_path / "a.mat:s")
+    assert "s is no array of numbers (3x3 sparse matrix); give one" in refused(tmp_path / "a.mat:s")
     assert "complex values" in refused(tmp_path / "a.mat:z")
 
 

@@ -224,7 +224,7 @@ def test_what_makes_no_sense_is_refused_before_any_work(tdc, words, line):
 
 def test_unknown_methods_and_parameters_are_refused(run):
     assert "no method 'dact'; there are: patches" in run("--methods", "dact").stderr
-    assert run("--param", "ranks=2").stderr.startswith("tdc: method datc has no parameter 'ranks'; that is for --method tmac; it has: a0")
+    assert run("--param", "ranks=2").stderr.startswith("tdc: method datc has no parameter 'ranks'; that is for method tmac; it has: a0")
 
 
 def test_a_problem_from_a_file_is_not_drawn(run, tdc):
@@ -370,6 +370,7 @@ def test_numbers_that_are_not_there_are_dashes():
 
 
 def test_the_kinds_of_the_help_are_those_there_are():
-    from tdc_cli.cli.synth import KINDS, NOISE_STD
+    from tdc_cli.cli.synth import NOISE_STD
+    from tdc_cli.names import RESIDUAL_LAWS
 
-    assert list(KINDS) == list(synth.KINDS) and synth.draw((2, 2), 1).noise_std == pytest.approx(NOISE_STD)
+    assert list(RESIDUAL_LAWS) == list(synth.KINDS) and synth.draw((2, 2), 1).noise_std == pytest.approx(NOISE_STD)

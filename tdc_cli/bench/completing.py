@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from .. import methods
-from ..run.completing import solve, warm_up
+from ..run.solve import apply, warm_up
 from .cells import Outcome
 from .memory import peak
 
@@ -70,6 +70,6 @@ def complete(cell, values, observed, *, watch=None, **facts):
     more = {} if watch is None else {"watch": watch}
     with peak() as used:
         begin = time.perf_counter()
-        completion = solve(method, config, values, observed, rng=rng, path=cell.data, **more)
+        completion = apply(method, config, values, observed, rng=rng, path=cell.data, **more)
         seconds = time.perf_counter() - begin
     return Completed(completion, seconds, used.bytes)

@@ -13,6 +13,8 @@ import numpy as np
 from .. import __version__
 from ..errors import ConfigError, InputError, OutputError
 from ..media.files import hindrance, make_folder, sole_use, sweep, write_bytes, write_text
+from ..names import cell
+from ..run.report import dumps
 from .cells import cell_of, is_record
 
 VERSION = "tdc-bench/1"
@@ -84,7 +86,7 @@ class Results:
             "environment": {"python": platform.python_version(), "numpy": np.__version__, "machine": platform.machine()},
             "records": self.records,
         }
-        return json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return dumps(values, indent=1)
 
     def to_csv(self):
         """A line for each record; parameters as JSON, a column for every metric."""
@@ -96,7 +98,7 @@ class Results:
         writer.writerow([*single, *metrics])
         for each in records:
             fields = [json.dumps(each[name]) if name == "parameters" else each[name] for name in single]
-            writer.writerow([*fields, *(each["metrics"].get(name) for name in metrics)])
+            writer.writerow(map(cell, [*fields, *(each["metrics"].get(name) for name in metrics)]))
         return stream.getvalue()
 
 

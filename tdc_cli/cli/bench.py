@@ -4,6 +4,7 @@ import click
 
 from . import options
 from .progress import shown
+from .streams import echo
 
 _path = options.File()
 
@@ -100,14 +101,14 @@ def bench(ctx, suite, output, data, methods, ratios, seeds, jobs, threads, timeo
         failed = sum(each["status"] != "done" for each in kept.records)
         rest = f", {failed} of them failed" if failed else ""
         page = output / report.PAGE
-        click.echo(f"{output}: {_runs(len(kept.records))} of suite {suite}{rest}, {time.perf_counter() - start:.1f} s; see {page}")
+        echo(f"{output}: {_runs(len(kept.records))} of suite {suite}{rest}, {time.perf_counter() - start:.1f} s; see {page}")
     _tell_failures(kept.records, quiet)
     if hasattr(plan.load(), "check"):
         broken = plan.load().check(kept.records)
         if broken:
             raise options.Failed("; ".join(broken))
         if not (quiet or as_json):
-            click.echo("  all figures are within their bounds: the installation works")
+            echo("  all figures are within their bounds: the installation works")
     return 0
 
 
@@ -119,7 +120,7 @@ def _tell_failures(records, quiet):
     if errors and errors.total() == len(records):
         raise options.Failed(f"every run failed: {'; '.join(errors)}")
     for error, count in () if quiet else errors.items():
-        click.echo(f"tdc: warning: {_runs(count)} failed: {' '.join(error.split())}", err=True)
+        echo(f"tdc: warning: {_runs(count)} failed: {' '.join(error.split())}", err=True)
 
 
 def _runs(count):
@@ -150,4 +151,4 @@ def _list(rows, as_json):
     width = max(len(row["name"]) for row in rows)
     for row in rows:
         hours = f"{row['hours']:.1f} h" if row["hours"] >= 1 else f"{max(1, round(60 * row['hours']))} min"
-        click.echo(f"{row['name']:{width}}  {row['summary']} ({row['runs']} runs, about {hours} of one core)")
+        echo(f"{row['name']:{width}}  {row['summary']} ({row['runs']} runs, about {hours} of one core)")

@@ -6,6 +6,7 @@ import click
 
 from . import options
 from .progress import shown
+from .streams import echo
 
 SOME_FAILED = 3
 LONG_COMPILATION = 5.0  # seconds; loading what was compiled before takes less
@@ -17,8 +18,8 @@ def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, 
 
     Parameters
     ----------
-    template : pipeline.Job
-        See `batch.folders.plan`.
+    template : Request
+        See `run.folders.plan`.
     inputs : sequence of Path
     recursive, mask_suffix, jobs, fail_fast, as_json, dry_run, quiet, verbose, progress
         The options of these names.
@@ -40,7 +41,7 @@ def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, 
     batch = folders.plan(template, inputs, recursive=recursive, mask_suffix=mask_suffix, extension=extension)
     jobs, threads = share(jobs, len(batch.tasks), template.threads)
     if jobs * threads > available() and not quiet:
-        click.echo(f"tdc: note: {jobs} jobs of {threads} threads share {available()} cores", err=True)
+        echo(f"tdc: note: {jobs} jobs of {threads} threads share {available()} cores", err=True)
     with options.working(), shown(progress if progress is not None else not quiet) as monitor:
         records = run(batch, dry=dry_run, jobs=jobs, threads=threads, fail_fast=fail_fast, monitor=monitor)
         summary = Summary(template.command, template.seed, records, batch.ignored, time.perf_counter() - start, jobs, threads)
@@ -50,7 +51,7 @@ def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, 
     elif as_json:
         click.echo(summary.to_json().encode(errors="backslashreplace"), nl=False)
     elif not quiet:
-        click.echo(_in_words(template.output, summary))
+        echo(_in_words(template.output, summary))
     written = dry_run or _write(batch, summary)
     return 0 if written and not summary.count("failed") else SOME_FAILED
 
@@ -58,7 +59,7 @@ def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, 
 def tell_compilation(seconds):
     """Say where the time went, if much of it went into compiling."""
     if seconds > LONG_COMPILATION:
-        click.echo(f"tdc: note: {seconds:.0f} s went into compiling, which later runs need not do again", err=True)
+        echo(f"tdc: note: {seconds:.0f} s went into compiling, which later runs need not do again", err=True)
 
 
 def _tell(records, quiet, verbose):
@@ -70,13 +71,13 @@ def _tell(records, quiet, verbose):
                 told.setdefault(_gist(text, record), []).append(text)
         for alike in told.values():
             more = f" (and {len(alike) - 1} more like it)" if len(alike) > 1 else ""
-            click.echo(f"tdc: warning: {alike[0]}{more}", err=True)
+            echo(f"tdc: warning: {options.worded(alike[0])}{more}", err=True)
         tell_compilation(max((r.report["timing"]["compile"] for r in records if r.status == "done" and "timing" in r.report), default=0))
     for record in records:
         if record.error is not None:
-            click.echo(f"tdc: {record.error}", err=True)
+            echo(f"tdc: {options.worded(record.error)}", err=True)
         if record.trace is not None and verbose:
-            click.echo(record.trace, err=True, nl=False)
+            echo(record.trace, err=True, nl=False)
 
 
 def _gist(text, record):
@@ -115,17 +116,17 @@ def _write(batch, summary):
             make_folder(path.parent)
             write_text(path, text, replace=True)
     except TdcError as error:
-        click.echo(f"tdc: {error}", err=True)
+        echo(f"tdc: {options.worded(str(error))}", err=True)
         return False
     return True
 
 
 def _describe(summary, as_json):
     """What a dry run has found: a line a file, and the sum."""
-    from ..run import estimate
+    from ..run import cost
 
     found = [record for record in summary.records if record.status == "done"]  # a file that was skipped has the report of its run
-    whole = estimate.together([record.report["estimate"] for record in found], summary.jobs)
+    whole = cost.together([record.report["estimate"] for record in found], summary.jobs)
     if as_json:
         import json
 
@@ -140,8 +141,8 @@ def _describe(summary, as_json):
         if record.status == "done":
             plan = record.report
             by = f"by mask {plan['missing']['mask']}" if plan["missing"]["mask"] else plan["missing"]["source"]
-            click.echo(f"{record.path}: {plan['missing']['ratio']:.1%} missing, {by}, to {plan['outputs']['image']}")
+            echo(f"{record.path}: {plan['missing']['ratio']:.1%} missing, {by}, to {plan['outputs']['image']}")
         elif record.status == "skipped":
-            click.echo(f"{record.path}: done already")
-    for line in (f"{len(found)} pictures, {estimate.in_words(whole)}", *_passed_over(summary)):
-        click.echo(line)
+            echo(f"{record.path}: done already")
+    for line in (f"{len(found)} pictures, {cost.in_words(whole)}", *_passed_over(summary)):
+        echo(line)

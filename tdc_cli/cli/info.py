@@ -2,8 +2,10 @@
 
 import click
 
+from .streams import echo
+
 _LIBRARIES = ("numpy", "scipy", "numba", "scikit-image", "pillow", "tifffile", "imagecodecs", "h5py", "av", "matplotlib", "click",
-              "arviz-stats", "joblib", "threadpoolctl")  # fmt: skip
+              "arviz-stats", "threadpoolctl")  # fmt: skip
 # Packages that add something where they are installed, by the names under which they come.
 _OPTIONAL = {
     "opencv": ("opencv-python-headless", "opencv-python", "opencv-contrib-python-headless", "opencv-contrib-python"),
@@ -48,7 +50,7 @@ def info(as_json):
         click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
         return
     for key, value in facts.items():
-        click.echo(f"{key}: {_in_words(value)}")
+        echo(f"{key}: {_in_words(value)}")
 
 
 def _cache():

@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import logging
+import os
 import signal
 import sys
 import threading
@@ -13,6 +14,7 @@ import click
 from .. import __version__
 from ..errors import TdcError
 from . import options, streams
+from .streams import echo
 
 # Name of the subcommand -> module in this package and its command. To add one: write the module, add a line.
 COMMANDS = {
@@ -25,6 +27,8 @@ COMMANDS = {
     "info": ("info", "info"),
     "report-schema": ("report_schema", "report_schema"),
 }
+
+_COMPLETION = "_TDC_COMPLETE"
 
 EXIT_CODES = """\b
 Exit codes:
@@ -83,10 +87,12 @@ class Group(click.Group):
     def main(self, args=None, prog_name=None, standalone_mode=True, **extra):
         """Run, print errors as ``tdc: ...`` on standard error, and exit with the code that `EXIT_CODES` names."""
         args = list(sys.argv[1:] if args is None else args)
+        if os.environ.get(_COMPLETION, "").endswith("_complete") and "COMP_WORDS" not in os.environ:
+            del os.environ[_COMPLETION]  # of a shell's completion, but no shell is asking
         if not standalone_mode:
             return super().main(args, prog_name, standalone_mode=False, obj={"command": args}, **extra)
         with streams.guarded(), _no_python_warnings(), _termination_heard():
-            code = self._run(args, prog_name, extra)
+            code = _no_current_folder() or self._run(args, prog_name, extra)
         sys.exit(code)
 
     def _run(self, args, prog_name, extra):
@@ -110,6 +116,15 @@ class Group(click.Group):
             if {"-v", "--verbose"} & set(args):
                 raise
             return _complain(f"unexpected {type(error).__name__}: {error}; run again with -v for the traceback", 1)
+
+
+def _no_current_folder():
+    """Exit code where the current folder has been removed, so that no relative name means anything; else 0."""
+    try:
+        os.getcwd()
+    except OSError:
+        return _complain("the current folder is not there any more; change to another one", 2)
+    return 0
 
 
 @contextlib.contextmanager
@@ -146,8 +161,8 @@ def _complain(error, code):
     elif isinstance(error, click.ClickException):
         text = error.format_message()
     else:
-        text = str(error)
-    click.echo(f"tdc: {' '.join(text.split())}", err=True)
+        text = options.worded(str(error))
+    echo(f"tdc: {' '.join(text.split())}", err=True)
     return code
 
 

@@ -2,7 +2,9 @@
 
 import click
 
+from ..names import DEFAULT_METHODS, PICTURE
 from . import options
+from .streams import echo
 
 BY_THE_PICTURE = "by the picture"  # what a default of None means
 WIDTH, INDENT = 100, " " * 6  # of the text that says what a parameter means
@@ -14,7 +16,6 @@ WIDTH, INDENT = 100, " " * 6  # of the text that says what a parameter means
 def methods_list(name, as_json):
     """List the completion methods, or the parameters of the method NAME with their defaults."""
     from .. import methods
-    from .image import DEFAULT_METHOD
 
     if name is None:
         rows = list(methods.REGISTRY.values())
@@ -23,8 +24,8 @@ def methods_list(name, as_json):
             return
         width = max(len(m.name) for m in rows)
         for method in rows:
-            marks = [*(["default"] if method.name == DEFAULT_METHOD else []), *(["with uncertainty"] if method.uncertainty else [])]
-            click.echo(f"{method.name:{width}}  {method.summary}{' (' + ', '.join(marks) + ')' if marks else ''}")
+            marks = [*(["default"] if method.name == DEFAULT_METHODS[PICTURE] else []), *(["with uncertainty"] if method.uncertainty else [])]
+            echo(f"{method.name:{width}}  {method.summary}{' (' + ', '.join(marks) + ')' if marks else ''}")
         return
     method = methods.get(name)
     defaults, meanings = method.defaults(), method.meanings()
@@ -40,12 +41,12 @@ def methods_list(name, as_json):
             }
         )
         return
-    click.echo(f"{method.name}: {method.summary}")
+    echo(f"{method.name}: {method.summary}")
     for key, value in defaults.items():
-        click.echo(f"  {key}={BY_THE_PICTURE if value is None else value}")
+        echo(f"  {key}={BY_THE_PICTURE if value is None else value}")
         if key in meanings:
             meaning = meanings[key].replace("None: ", f"{BY_THE_PICTURE}: ")
-            click.echo(click.wrap_text(meaning, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT))
+            echo(click.wrap_text(meaning, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT))
 
 
 def _print(values):

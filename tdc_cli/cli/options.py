@@ -1,22 +1,21 @@
-"""Options that several subcommands share, each with the check of its value, and how commands tell failures apart."""
+"""Options of commands, made from their declarations or shared by several commands, and how commands tell failures apart."""
 
 import contextlib
 import math
 import os
+import re
 import tomllib
+from dataclasses import MISSING
+from fractions import Fraction
 from pathlib import Path
 
 import click
 
 from .. import listed
 from ..errors import ConfigError, TdcError
-
-# The names that `tdc_cli.holes.PATTERNS` and `CLIP_PATTERNS`, `tdc_cli.media.EXTENSIONS` and the methods know; written here too because
-# importing those takes NumPy along.
-PATTERNS = ("entries", "pixels", "rows", "columns", "blocks", "text", "scratches")
-CLIP_PATTERNS = (*PATTERNS, "frames")
-FORMATS = ("png", "jpg", "tif", "webp", "bmp", "npy")
-RESIDUALS = ("auto", "mixture", "none", "separable")
+from ..names import KINDS_OF_INPUT
+from ..run.option import options_of
+from ..run.request import FolderOptions, Request
 
 
 class Failed(Exception):
@@ -172,6 +171,8 @@ def config(commands):
 
 def _tables(path, commands):
     """Content of a configuration file with keys as click names them; ConfigError for what is no TOML and what no command knows."""
+    if not Path(path).is_file():
+        raise ConfigError(f"{path}: {'not a regular file' if Path(path).exists() else 'no such file'}; name a file of TOML")
     try:
         return _known(path, tomllib.loads(Path(path).read_text(encoding="utf-8")), commands)
     except (ValueError, OSError) as error:  # of the syntax, of the encoding, of integers with thousands of digits
@@ -238,43 +239,109 @@ def stack(*decorators):
     return decorate
 
 
-_path = File()
-_share = FiniteRange(0, 1, max_open=True)
-_positive = click.IntRange(1)
+class Chunk(click.ParamType):
+    """A number of frames, or the word ``auto``."""
 
-missing_ratio = click.option(
-    "--missing-ratio",
-    type=_share,
-    metavar="SHARE",
-    help="Hide this share of a whole input, which then is the truth for the metrics.",
-)
-add_noise = click.option(
-    "--add-noise",
-    type=FiniteRange(0),
-    default=0.0,
-    metavar="SD",
-    help="Add Gaussian noise first; a fraction of the full range (0.1 = 25.5 of 255), data units for floats.",
-)
+    name = "auto|N"
 
-param = click.option(
-    "--param",
-    multiple=True,
-    callback=_pairs,
-    metavar="KEY=VALUE",
-    help="Any other parameter of the method (see 'tdc methods NAME'); may be repeated.",
-)
-threads = click.option(
-    "--threads",
-    type=click.IntRange(1, 10_000),
-    help="Threads to use for each input.  [default: the cores]",
-)
-overwrite = click.option("--overwrite", is_flag=True, help="Replace outputs that exist; otherwise they are refused before any work.")
+    def convert(self, value, param, ctx):
+        if value is None or isinstance(value, int):
+            return value
+        if value == "auto":
+            return None
+        try:
+            number = int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number of frames nor 'auto'", param, ctx)
+        if number < 1:
+            self.fail(f"{number} is less than 1", param, ctx)
+        return number
+
+
+class Rate(click.ParamType):
+    """Frames a second, an exact number above 0: ``25``, ``30000/1001`` or ``23.976``."""
+
+    name = "rate"
+    least, most = Fraction(1, 1000), 1000
+
+    def convert(self, value, param, ctx):
+        if isinstance(value, Fraction):
+            return value
+        try:
+            rate = Fraction(str(value))
+        except (ValueError, ZeroDivisionError):
+            self.fail(f"{value!r} is no rate; give frames a second, such as 25 or 30000/1001", param, ctx)
+        if not self.least <= rate <= self.most:
+            self.fail(f"{value} is not in the range {self.least} to {self.most} frames a second", param, ctx)
+        return rate
+
+
+def _number(declared, kind):
+    least = declared.ge if declared.ge is not None else declared.gt
+    most = declared.le if declared.le is not None else declared.lt
+    return FiniteRange(least, most, min_open=declared.gt is not None, max_open=declared.lt is not None)
+
+
+# Form of a declared option -> the click type of its value.
+_TYPES = {
+    "text": lambda declared, kind: str,
+    "path": lambda declared, kind: File(),
+    "number": _number,
+    "count": lambda declared, kind: click.IntRange(declared.ge, declared.le),
+    "choice": lambda declared, kind: click.Choice(declared.of(kind, "choices"), case_sensitive=False)
+    if declared.of(kind, "choices") else str,
+    "noise": lambda declared, kind: Number(),
+    "modes": lambda declared, kind: Listed(int, "0,1: numbers of modes from 0, with commas between"),
+    "chunk": lambda declared, kind: Chunk(),
+    "rate": lambda declared, kind: Rate(),
+}  # fmt: skip
+
+
+_METAVARS = {"count": "N", "number": "NUMBER", "noise": "SD|auto", "method": "NAME"}
+
+
+def flag_of(name):
+    """The option on the command line of a declared option."""
+    return f"--{name.replace('_', '-')}"
+
+
+def made(name, declared, default, kind):
+    """The click option of a declared option."""
+    flag, words = flag_of(name), declared.of(kind, "help")
+    if declared.default_words:
+        words += f"  [default: {declared.default_words}]"
+    how = {"help": words, "metavar": declared.of(kind, "metavar") or _METAVARS.get(declared.form)}
+    if declared.form == "flag":
+        return click.option(flag, is_flag=True, help=words)
+    if declared.form == "switch":
+        return click.option(f"{flag}/--no-{name.replace('_', '-')}", default=None, help=words)
+    if declared.form == "pairs":
+        return click.option(flag, multiple=True, callback=_pairs, **how)
+    if declared.form in ("values", "texts"):
+        return click.option(flag, multiple=True, type=FiniteRange() if declared.form == "values" else str, **how)
+    if declared.form == "method":
+        return click.option(flag, default=default, show_default=True, shell_complete=method_names, **how)
+    if default not in (None, MISSING, (), ""):
+        how |= {"default": default, "show_default": not declared.default_words}
+    elif default in ((), ""):
+        how["default"] = default
+    return click.option(flag, type=_TYPES[declared.form](declared, kind), **how)
+
+
+def declared(kind):
+    """Decorator: all options of `Request` for one kind of input, and those of folders where they are for it."""
+    found = options_of(Request, kind) | options_of(FolderOptions, kind)
+    return stack(*(made(name, *rest, kind) for name, rest in found.items()))
+
+
+def single(name):
+    """Decorator: one option of `Request`, for commands that have but a few of them."""
+    kind = "tensor"
+    return made(name, *options_of(Request, kind)[name], kind)
+
+
 telling = stack(
-    click.option(
-        "--json",
-        is_flag=True,
-        help="Print the report as JSON, and nothing else, on standard output.",
-    ),
+    click.option("--json", is_flag=True, help="Print the report as JSON, and nothing else, on standard output."),
     click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
     click.option("-v", "--verbose", is_flag=True, help="Print the parameters in force, and tracebacks of unexpected errors."),
     click.option(
@@ -283,146 +350,22 @@ telling = stack(
         help="Show progress: a bar on a terminal, else a plain line now and then.  [default: shown, unless -q]",
     ),
 )
-
-how_masks_are_read = stack(
-    click.option("--invert-mask", is_flag=True, help="Black = missing instead."),
-    click.option(
-        "--mask-threshold",
-        type=FiniteRange(0, 255, min_open=True),
-        default=128,
-        show_default=True,
-        help="A mask pixel of at least this level, of 255, is missing.",
-    ),
-    click.option(
-        "--mask-dilate",
-        type=click.IntRange(0, 10_000),
-        default=0,
-        show_default=True,
-        metavar="N",
-        help="Grow the holes by N pixels in every direction.",
-    ),
-    click.option("--mask-color", metavar="'#ff00ff'", help="Pixels of this colour are missing."),
-    click.option(
-        "--mask-tolerance",
-        type=click.FloatRange(0, 255),
-        default=0,
-        show_default=True,
-        metavar="N",
-        help="How far, of 255, each channel may be from --mask-color.",
-    ),
-)
-
-what_is_missing = stack(
-    click.option(
-        "--mask",
-        type=_path,
-        metavar="PATH|alpha",
-        help="Picture that marks the missing pixels: white = missing; or a folder that has one for every picture; or the word alpha: what "
-        "is transparent in INPUT is missing.",
-    ),
-    click.option("--mask-suffix", default="", metavar="TEXT", help="What follows a picture's name in that of its mask, such as _mask."),
-    how_masks_are_read,
-    missing_ratio,
-    click.option(
-        "--missing-pattern",
-        type=click.Choice(PATTERNS),
-        help="What --missing-ratio hides; 'entries' takes every channel by itself.  [default: entries]",
-    ),
-    add_noise,
-    click.option(
-        "--reference", type=_path, metavar="PATH", help="The true picture, for metrics where a mask is real; or a folder of them."
-    ),
-)
-
-how_to_write = stack(
-    click.option(
-        "--format",
-        type=click.Choice(FORMATS, case_sensitive=False),
-        help="Format of the output where its name has no extension: on standard output, in a folder.  [default: that of the input]",
-    ),
-    click.option("--quality", type=click.IntRange(1, 100), metavar="N", help="Of a JPEG output, 1 to 100.  [default: 95]"),
-)
-
-METHOD_OPTIONS = ("spatial", "residual", "rank", "components", "burn_in", "samples", "chains")
-
-how_to_complete = stack(
-    click.option(
-        "--spatial/--no-spatial",
-        default=None,
-        help="Whether neighbours along the ordered modes, in pictures rows and columns, are alike.  [default: the method's own]",
-    ),
-    click.option("--residual", type=click.Choice(RESIDUALS), help="Model of what is not low-rank.  [default: the method's own]"),
-    click.option("--rank", type=_positive, help="Largest rank to start from."),
-    click.option("--components", type=_positive, help="Largest number of Gaussians in the mixture."),
-    click.option("--burn-in", type=click.IntRange(0), help="Sweeps thrown away at the start of every chain."),
-    click.option("--samples", type=_positive, help="Sweeps kept of every chain."),
-    click.option("--chains", type=_positive, help="Independent chains."),
-    click.option(
-        "--noise-std",
-        type=Number(),
-        help="Noise of the known entries, as for --add-noise, or 'auto' to learn it. 0: known "
-        "entries come back bit for bit; else they are estimated too.  [default: 0]",
-    ),
-    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same bytes."),
-    param,
-    threads,
-)
-
-how_to_run_many = stack(
-    click.option("--skip-existing", is_flag=True, help="Pass over what is finished already, to go on where a run stopped."),
-    click.option("--recursive", is_flag=True, help="Enter folders in folders."),
-    click.option(
-        "--jobs", type=_positive, default=1, show_default=True, metavar="N", help="Files to work on at the same time; they share the cores."
-    ),
-    click.option("--fail-fast", is_flag=True, help="Begin no further file after one has failed."),
-)
-
-how_to_run = stack(
-    overwrite,
-    click.option("--dry-run", is_flag=True, help="Check everything, say what would be done, write nothing."),
-    telling,
-)
+dry_run = click.option("--dry-run", is_flag=True, help="Check everything, say what would be done, write nothing.")
 
 
-def job_fields(ctx, chosen):
-    """Fields of a job of `pipeline` from the options that all commands for one kind of input have; the others go along as they are.
+def worded(text):
+    """A message with options as they are written on the command line in place of the names of fields in backticks.
 
-    Parameters
-    ----------
-    ctx : click.Context
-    chosen : dict
-        Options by their names; those of `METHOD_OPTIONS`, ``param``, ``missing_pattern`` and ``save_incomplete`` among them.
-
-    Raises
-    ------
-    click.UsageError
-        A pattern of what is missing without a share.
-    ConfigError
-        See `method_parameters`.
+    Below the command line nothing knows of options: a message says ``give `mask_dilate=2` ``, which a caller from Python understands.
     """
-    if chosen["missing_pattern"] and chosen["missing_ratio"] is None:
-        raise click.UsageError("--missing-pattern needs a --missing-ratio", ctx)
-    own = ("param", "missing_pattern", "save_incomplete", *METHOD_OPTIONS)
-    return {
-        "missing_pattern": chosen["missing_pattern"] or "entries",
-        "parameters": method_parameters(chosen, chosen["param"]),
-        "incomplete": chosen["save_incomplete"],
-        "command": tuple((ctx.obj or {}).get("command", ())),
-        **{key: value for key, value in chosen.items() if key not in own},
-    }
+
+    def option(found):
+        name, equals, value = found[1].partition("=")
+        if name not in _FIELDS:
+            return found[0]
+        return flag_of(name) + (f" {value}" if equals and value != "True" else "")
+
+    return re.sub(r"`([a-z_]+(?:=[^`]*)?)`", option, text)
 
 
-def method_parameters(chosen, parameters):
-    """Parameters for a method: the options of `METHOD_OPTIONS` that were given, and those of ``--param``.
-
-    Raises
-    ------
-    ConfigError
-        The same parameter by both ways.
-    """
-    given = {key: value for key, value in chosen.items() if key in METHOD_OPTIONS and value is not None}
-    twice = given.keys() & parameters.keys()
-    if twice:
-        name = min(twice)
-        raise ConfigError(f"{name} is given twice, by --{name.replace('_', '-')} and by --param {name}; leave one out")
-    return given | parameters
+_FIELDS = {name for kind in KINDS_OF_INPUT for cls in (Request, FolderOptions) for name in options_of(cls, kind)}

@@ -5,6 +5,15 @@ import io
 import os
 import sys
 
+import click
+
+from ..names import shown
+
+
+def echo(text, **how):
+    """Print a text for people; see `click.echo` and `names.shown`."""
+    click.echo(shown(text), **how)
+
 
 def _abandon(stream):
     """Lead what is still to come on `stream` nowhere, so that the interpreter does not fail when it flushes it at its exit."""

@@ -2,13 +2,12 @@
 
 import click
 
+from ..names import DEFAULT_METHODS, RESIDUAL_LAWS, TENSOR
 from . import options
 from .folder import tell_compilation
 from .progress import shown
+from .streams import echo
 
-DEFAULT_METHOD = "datc"
-# The names that `tdc_cli.bench.synth.KINDS` knows, written here too because importing it takes NumPy along.
-KINDS = ("zero", "gaussian", "sparse", "mixture", "mixture-shifted")
 NOISE_STD = 0.001**0.5
 # Options that say what is drawn, which a problem from a file has already.
 DRAWN = ("shape", "rank", "kind", "missing_ratio", "noise_std")
@@ -26,7 +25,7 @@ def _method_lists(ctx, param, incomplete):
 @click.command(short_help="Draw a synthetic problem with known truth, complete it, and judge the methods.")
 @click.option("--shape", type=options.Listed(int, "30,30,30"), default="30,30,30", show_default=True, help="Size of every mode.")
 @click.option("--rank", type=click.IntRange(1), default=5, show_default=True, help="CP rank of the low-rank part X.")
-@click.option("--kind", type=click.Choice(KINDS), default="mixture-shifted", show_default=True, help="Law of the rest, E.")
+@click.option("--kind", type=click.Choice(RESIDUAL_LAWS), default="mixture-shifted", show_default=True, help="Law of the rest, E.")
 @click.option("--missing-ratio", type=options.FiniteRange(0, 1, max_open=True), default=0.7, show_default=True, metavar="SHARE",
               help="Share of the entries that is hidden.")  # fmt: skip
 @click.option("--noise-std", type=options.FiniteRange(0), default=NOISE_STD, metavar="SD",
@@ -34,14 +33,14 @@ def _method_lists(ctx, param, incomplete):
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the problem and of the methods' draws.")
 @click.option("--problem", type=options.File(), metavar="FILE.npz", help="Read the problem that -o has written; nothing is drawn.")
 @click.option("-o", "--output", type=options.File(), metavar="FILE.npz", help="Write the problem with its truth.")
-@click.option("--methods", type=options.Listed(str, "datc,fbcp"), default=DEFAULT_METHOD, show_default=True, metavar="a,b",
+@click.option("--methods", type=options.Listed(str, "datc,fbcp"), default=DEFAULT_METHODS[TENSOR], show_default=True, metavar="a,b",
               shell_complete=_method_lists, help="Methods to complete it by, with commas between.")  # fmt: skip
-@options.param
+@options.single("param")
 @click.option("--report", type=options.File(), metavar="PATH", help="Write what --json prints.")
 @click.option("--plot", type=options.File(), metavar="FOLDER", help="Write figures: densities.png, weights.png, and convergence.png of "
               "methods that sample.")  # fmt: skip
-@options.threads
-@options.overwrite
+@options.single("threads")
+@options.single("overwrite")
 @options.telling
 @options.config(options.own_table)
 @click.pass_context
@@ -66,10 +65,10 @@ def synth(ctx, methods, param, problem, output, report, plot, threads, overwrite
     source = trial.read(problem) if problem is not None else trial.draw(seed=seed, **drawn)
     if problem is not None and ctx.get_parameter_source("seed") is click.core.ParameterSource.DEFAULT:
         seed = source.problem.seed
-    plans = trial.prepare(methods, len(source.problem.shape), source.problem.noise_std, param)
+    plans = trial.prepare(methods, len(source.problem.shape), source.problem.noise_std, param or {})
     if not quiet and verbose:
         for method, config in plans:
-            click.echo(f"tdc: {method.name}: {config}", err=True)
+            echo(f"tdc: {method.name}: {config}", err=True)
     command = tuple((ctx.obj or {}).get("command", ()))
     trials = []
     with options.working(), shown(progress if progress is not None else not quiet) as monitor:
@@ -86,9 +85,9 @@ def synth(ctx, methods, param, problem, output, report, plot, threads, overwrite
         return
     for done in reports:
         for warning in done.warnings:
-            click.echo(f"tdc: warning: {done.method['name']}: {warning}", err=True)
+            echo(f"tdc: warning: {done.method['name']}: {warning}", err=True)
     for name in files.unseen(trials) if plot is not None else ():
-        click.echo(f"tdc: note: {name} tells no mixture and no CP weights and does not sample: no figure shows it", err=True)
+        echo(f"tdc: note: {name} tells no mixture and no CP weights and does not sample: no figure shows it", err=True)
     tell_compilation(sum(done.timing["compile"] for done in reports))
     if not json:
-        click.echo("\n\n".join([text.problem(source), *map(text.trial, reports), *([text.comparison(reports)] if reports[1:] else [])]))
+        echo("\n\n".join([text.problem(source), *map(text.trial, reports), *([text.comparison(reports)] if reports[1:] else [])]))

@@ -3,18 +3,20 @@
 Everywhere in this package a bool array says what is *observed*: True = observed.
 """
 
-from .masks import (
+from .marks import (
     FAINT,
     Mask,
     color_distance,
     empty_slices,
     from_alpha,
     from_array,
+    from_boxes,
     from_color,
     from_image,
     from_levels,
     grown,
     in_any_channel,
+    parse_box,
     parse_color,
     unit_of,
 )
@@ -37,12 +39,14 @@ __all__ = [
     "empty_slices",
     "from_alpha",
     "from_array",
+    "from_boxes",
     "from_color",
     "from_image",
     "from_levels",
     "grown",
     "in_any_channel",
     "lost_frames",
+    "parse_box",
     "parse_color",
     "simulate",
     "simulate_frame",

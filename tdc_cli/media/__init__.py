@@ -1,131 +1,27 @@
 """Files in and out: `read` and `write` find the right module by what the file is.
 
-`formats` says what each format can hold. A codec is a module with ``decode(content, path)``, which returns a `Media`, and ``encode(media,
-...)``, which returns bytes; `_decode` and `encode` choose among them.
+`formats` says what each format can hold and which codec reads and writes it. A codec is a module with
+``decode(content, path)``, which returns a `Media`, and ``encode(media, form, quality)``, which returns bytes.
 """
 
-import io
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
-import numpy as np
-
 from ..errors import InputError, OutputError
-from .files import STANDARD, check_file, read_bytes, write_bytes
+from ..names import STANDARD
+from .files import check_file, read_bytes, write_bytes
 from .formats import EXTENSIONS, FORMATS, check, extensions, named
+from .limits import check_type
+from .pixels import Media, Pixels
 
 __all__ = [
-    "EXTENSIONS", "FORMATS", "STANDARD", "Media", "Pixels", "check", "encode", "extensions",
-    "named", "read", "read_any", "silence_codecs", "write",
+    "EXTENSIONS", "FORMATS", "Media", "Pixels", "check", "encode", "extensions",
+    "named", "read", "read_any", "silence_codecs", "write", "write_array",
 ]  # fmt: skip
 
-JPEG_QUALITY = 95
-_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
-_NPY = b"\x93NUMPY"
-
-
-class Pixels:
-    """What a picture and the frames of a clip have in common: values of a `mode` and a `dtype`.
-
-    Attributes
-    ----------
-    bits : int or None
-        Of a channel as stored, where the dtype has more.
-    """
-
-    mode: str
-    bits: int | None = None
-
-    @property
-    def has_alpha(self):
-        """Whether the last channel is alpha."""
-        return self.mode in ("LA", "RGBA")
-
-    @property
-    def full_range(self):
-        """Largest value of the integer type; None for floats, and for tensors of wider integers, which are counts rather than shades."""
-        shades = self.dtype.kind == "u" and (self.mode != "tensor" or self.dtype.itemsize <= 2)
-        return int(np.iinfo(self.dtype).max) if shades else None
-
-    @property
-    def kind(self):
-        """Mode and depth in words, such as "mode RGBA with 16 bits"."""
-        if self.mode == "tensor":
-            return f"a tensor of {self.dtype}"
-        depth = f"with {self.bits or 8 * self.dtype.itemsize} bits" if self.dtype.kind == "u" else f"of {self.dtype}"
-        return f"{'an array' if self.mode == 'array' else f'mode {self.mode}'} {depth}"
-
-
-@dataclass(frozen=True)
-class Media(Pixels):
-    """The content of a file.
-
-    Attributes
-    ----------
-    values : (H, W) or (H, W, C) ndarray
-        As stored: uint8, uint16, float32 or float64. Alpha, if any, is the last channel. Those of a tensor have 2 to 6 modes and may be
-        of other types, see `tdc_cli.media.tensor`.
-    mode : str
-        ``L``, ``LA``, ``RGB``, ``RGBA``, ``CMYK``, ``array`` where the channels have no names, or ``tensor``.
-    path : str
-        Where it was read.
-    sha256 : str
-        Of the file's bytes.
-    metadata : dict
-        What is kept beside the values: ``icc_profile``, ``exif`` and ``xmp`` (bytes), ``dpi`` (two floats), ``text`` (of a PNG, dict),
-        ``transparency`` (colour of a PNG, int or tuple), ``colour_chunks`` (of a PNG, name to bytes), ``comment`` (of a JPEG, bytes),
-        ``premultiplied`` (True, of a TIFF).
-    format : str
-        Name in `FORMATS` of the file that was read.
-    notes : tuple of str
-        What the user should know about how the file was read.
-    """
-
-    values: np.ndarray
-    mode: str
-    path: str
-    sha256: str
-    metadata: dict = field(default_factory=dict)
-    format: str = "NPY"
-    notes: tuple = ()
-
-    @property
-    def dtype(self):
-        """Of the values."""
-        return self.values.dtype
-
-    @property
-    def colour(self):
-        """(H, W) or (H, W, C) view of the values without alpha."""
-        if self.mode == "LA":
-            return self.values[..., 0]
-        return self.values[..., :3] if self.mode == "RGBA" else self.values
-
-    @property
-    def alpha(self):
-        """(H, W) alpha from 0 to 1, None without any."""
-        return self.values[..., -1] / (self.full_range or 1) if self.has_alpha else None
-
-    def with_colour(self, colour, opaque=None):
-        """The same file with other colours; alpha stays as it is.
-
-        Parameters
-        ----------
-        colour : ndarray of the shape of `colour` and the dtype of `values`
-        opaque : (H, W) ndarray of bool, or None
-            Where alpha, if there is any, becomes opaque.
-        """
-        values = np.array(self.values)
-        if self.mode == "LA":
-            values[..., 0] = colour
-        elif self.mode == "RGBA":
-            values[..., :3] = colour
-        else:
-            values[...] = colour
-        if opaque is not None and self.has_alpha:
-            values[..., -1][opaque] = self.full_range or 1
-        return replace(self, values=values)
+_OTHERS = "pillow"  # the codec of files that no signature is known of: it knows by itself what they are
 
 
 def read(path):
@@ -144,31 +40,23 @@ def read(path):
     InputError
         No such file, unknown or unsupported type, or damaged content.
     """
-    check_file(path)
+    check_file(path, piped=True)
     if str(path) != STANDARD:
-        _check_no_clip(path)
-        named(path)
+        _check_extension(path)
     made = read_any(path)
     check_type(made.dtype, path)
     return made
 
 
-def check_type(dtype, path):
-    """Refuse values of a type that pictures and clips do not have; InputError."""
-    if str(dtype) not in FORMATS["NPY"].types:
-        raise InputError(
-            f"{path}: values of {dtype}; only uint8, uint16, float32 and float64 are taken: convert them to float32 or "
-            "float64, with NaN for what is missing"
-        )
-
-
-def _check_no_clip(path):
-    """Name the command for clips where `path` is one."""
-    from .video.formats import EXTENSIONS as CLIPS  # which imports this module
-
+def _check_extension(path):
+    """Refuse an extension that no picture has, and name the command for clips where it is of one."""
     suffix = Path(path).suffix.lower()
-    if suffix in CLIPS and suffix not in EXTENSIONS:
-        raise InputError(f"{path}: {suffix} is of clips; use tdc complete-video")
+    if suffix not in EXTENSIONS:
+        from .video.clip_formats import EXTENSIONS as CLIPS  # not before: no picture needs what reads clips
+
+        if suffix in CLIPS:
+            raise InputError(f"{path}: {suffix} is of clips; use tdc complete-video")
+    named(path)
 
 
 def read_any(path):
@@ -185,19 +73,19 @@ def silence_codecs():
 
 def _decode(content, path):
     """Media of the bytes of a file: by its content, which must be what its name says."""
-    from . import array, image, tiff
-
     silence_codecs()
     claimed = EXTENSIONS.get(Path(path).suffix.lower())
-    if content.startswith(_NPY) or (claimed and claimed.name == "NPY"):
-        made = array.decode(content, path)
-    elif content.startswith(_TIFF) and tiff.suits(io.BytesIO(content)):
-        made = tiff.decode(content, path)
-    else:
-        made = image.decode(content, path)
+    found = next((f for f in FORMATS.values() if content.startswith(f.signatures)), None)
+    if found is None and claimed and claimed.name == "NPY":  # whose codec tells best what an array should be
+        found = claimed
+    made = _codec(found.codec if found else _OTHERS).decode(content, path)
     if claimed and made.format != claimed.name:
         raise InputError(f"{path}: named like a {claimed.name} file but its content is {made.format}; rename it or convert it")
     return made
+
+
+def _codec(name):
+    return import_module(f".{name}", __package__)
 
 
 def encode(media, form, quality=None):
@@ -208,17 +96,9 @@ def encode(media, form, quality=None):
     media : Media
     form : Format
     quality : int or None
-        Of JPEG, 1 to 100; None is `JPEG_QUALITY`.
+        Of JPEG, 1 to 100; None is `formats.JPEG_QUALITY`.
     """
-    from . import array, image, png16, tiff
-
-    if form.name == "NPY":
-        return array.encode(media)
-    if form.name == "TIFF":
-        return tiff.encode(media)
-    if form.name == "PNG" and media.values.dtype == np.uint16:
-        return png16.encode(media)
-    return image.encode(media, form.name, quality or JPEG_QUALITY)
+    return _codec(form.codec).encode(media, form, quality)
 
 
 def write(media, path, *, form=None, quality=None, replace=False):
@@ -231,7 +111,7 @@ def write(media, path, *, form=None, quality=None, replace=False):
     form : Format or None
         None: the one that the extension of `path` names.
     quality : int or None
-        Of JPEG, 1 to 100; None is `JPEG_QUALITY`.
+        Of JPEG, 1 to 100; None is `formats.JPEG_QUALITY`.
     replace : bool
         Whether a file that exists is replaced.
 
@@ -243,3 +123,23 @@ def write(media, path, *, form=None, quality=None, replace=False):
     form = form or named(path, OutputError)
     check(form, media, path)
     write_bytes(path, encode(media, form, quality), replace=replace)
+
+
+def write_array(values, path, *, replace=False):
+    """Write a bare array as ``.npy``, or as TIFF if the extension says so.
+
+    Parameters
+    ----------
+    values : (H, W) or (H, W, C) ndarray
+    path : path-like
+    replace : bool
+        Whether a file that exists is replaced.
+
+    Raises
+    ------
+    OutputError
+        The file exists, failure to write, or another extension.
+    """
+    if not str(path).lower().endswith((".npy", ".tif", ".tiff")):
+        raise OutputError(f"{path}: arrays are written to .npy, .tif or .tiff")
+    write(Media(values, "array", str(path), ""), path, replace=replace)

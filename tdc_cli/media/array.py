@@ -6,9 +6,9 @@ import tokenize
 
 import numpy as np
 
-from ..errors import InputError, OutputError
-from . import Media, write
+from ..errors import InputError
 from .metadata import DAMAGE, damaged
+from .pixels import Media
 
 MAGIC = b"\x93NUMPY"
 OBJECTS = "Python objects, which are not read: they may run programs"
@@ -56,28 +56,8 @@ def decode(content, path):
     return Media(values.astype(values.dtype.newbyteorder("="), copy=False), "array", str(path), "", format="NPY")
 
 
-def encode(media):
+def encode(media, form=None, quality=None):
     """Bytes of a ``.npy`` file; alpha is the last channel."""
     buffer = io.BytesIO()
     np.save(buffer, media.values)
     return buffer.getvalue()
-
-
-def write_array(values, path, *, replace=False):
-    """Write a bare array as ``.npy``, or as TIFF if the extension says so.
-
-    Parameters
-    ----------
-    values : (H, W) or (H, W, C) ndarray
-    path : path-like
-    replace : bool
-        Whether a file that exists is replaced.
-
-    Raises
-    ------
-    OutputError
-        The file exists, failure to write, or another extension.
-    """
-    if not str(path).lower().endswith((".npy", ".tif", ".tiff")):
-        raise OutputError(f"{path}: arrays are written to .npy, .tif or .tiff")
-    write(Media(values, "array", str(path), ""), path, replace=replace)

@@ -3,6 +3,7 @@
 
 def versions():
     """Name of every library behind Pillow's formats to its version; None where Pillow was built without it."""
+    import imagecodecs
     from PIL import features
 
     return {
@@ -10,6 +11,7 @@ def versions():
         "png (zlib)": features.version("zlib"),
         "tiff": features.version("libtiff"),
         "webp": features.version("webp"),
+        "jpeg xl": imagecodecs.jpegxl_version().removeprefix("libjxl ") if imagecodecs.JPEGXL.available else None,
     }
 
 

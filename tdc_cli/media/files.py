@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -11,6 +12,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from ..errors import InputError, OutputError, OutputExists
+from ..names import STANDARD
 
 try:
     import fcntl
@@ -21,7 +23,10 @@ _PART = ".tdc-{}.part"
 # Files of `together` that wait for their names; None outside of it.
 _waiting: ContextVar[list | None] = ContextVar("waiting", default=None)
 
-STANDARD = "-"  # in place of a path: standard input or output
+
+def natural(name):
+    """Key that sorts numbers within names by what they count, and letters without regard to case."""
+    return [int(part) if k % 2 else part.casefold() for k, part in enumerate(re.split(r"(\d+)", name))]
 
 
 def absence(path):
@@ -31,15 +36,42 @@ def absence(path):
     return "a link that leads nowhere" if Path(path).is_symlink() else "no such file"
 
 
-def check_file(path):
-    """InputError unless a file is at `path`, or it is standard input."""
+def check_file(path, *, folder=False, piped=False):
+    """InputError unless a regular file is at `path`, or it is standard input.
+
+    Nothing is opened: a pipe would wait for a writer, and a terminal may never end.
+
+    Parameters
+    ----------
+    path : path-like
+    folder : bool
+        Whether a folder will do as well.
+    piped : bool
+        Whether this input may come from standard input, which the error then says.
+    """
     if str(path) == STANDARD:
         return
     nothing = absence(path)
     if nothing:
         raise InputError(f"{path}: {nothing}")
     if Path(path).is_dir():
+        if folder:
+            return
         raise InputError(f"{path}: is a folder; give one file")
+    if not Path(path).is_file():
+        way = "give - as the input and pipe the data in, or " if piped else ""
+        raise InputError(f"{path}: not a regular file; {way}write it to a file first")
+
+
+def waits(path):
+    """Whether what is at `path` might keep a writer waiting for ever: a pipe with a name, a socket, a disk.
+
+    Devices such as /dev/null, and the streams of this process under their names, do not.
+    """
+    path = Path(path)
+    if not path.exists() or path.is_file() or path.is_dir():
+        return False
+    return not os.path.realpath(path).startswith(("/dev/", "/proc/")) or path.is_block_device() or path.is_socket()
 
 
 def hindrance(path):
@@ -62,9 +94,8 @@ def read_bytes(path):
             if sys.stdin is None or sys.stdin.isatty():
                 raise InputError(f"{path}: standard input is no data; pipe a file in, as in 'tdc complete-image - ... < a.png'")
             content = sys.stdin.buffer.read()
-        elif not Path(path).is_file():  # a pipe or a terminal may never end
-            raise InputError(f"{path}: not a regular file; give - as the input and pipe the data in, or write it to a file first")
         else:
+            check_file(path)
             content = Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
@@ -74,8 +105,7 @@ def read_bytes(path):
 def digest(path):
     """SHA-256 of a file in hexadecimal, without holding its content; InputError if it cannot be read."""
     try:
-        if not Path(path).is_file():
-            raise InputError(f"{path}: not a regular file")
+        check_file(path)
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
@@ -253,7 +283,7 @@ def _in_words(path):
     try:
         yield
     except FileExistsError as error:
-        raise OutputExists(f"{path}: exists already; give --overwrite to replace it") from error
+        raise OutputExists(f"{path}: exists already; give `overwrite` to replace it") from error
     except OSError as error:
         if str(path) == STANDARD:  # has its own words and exit codes
             raise

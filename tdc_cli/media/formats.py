@@ -12,6 +12,7 @@ _MEANING = {
     "transparency": "a colour that stands for transparency",
     "premultiplied": "colours that are multiplied by their alpha",
 }
+JPEG_QUALITY = 95
 _LARGEST_IN_JPEG = 65_000  # bytes that fit into one segment of a JPEG file, which EXIF, XMP and the comment must
 
 
@@ -34,6 +35,10 @@ class Format:
         Whether values come back bit for bit.
     largest : int or None
         Pixels a side.
+    codec : str
+        Name of the module that reads and writes it.
+    signatures : tuple of bytes
+        What its files begin with, where its codec is not Pillow's.
     """
 
     name: str
@@ -43,6 +48,8 @@ class Format:
     keeps: frozenset
     lossless: bool = True
     largest: int | None = None
+    codec: str = "pillow"
+    signatures: tuple = ()
 
     def refusal(self, media):
         """Why `media` cannot be written without a change, in words that follow "cannot hold", or None."""
@@ -77,12 +84,21 @@ FORMATS = {
     for f in (
         Format("PNG", (".png",), _PICTURE, ("uint8", "uint16"), _COMMON | {"text", "transparency", "colour_chunks"}),
         Format("JPEG", (".jpg", ".jpeg"), ("L", "RGB", "CMYK"), ("uint8",), _COMMON | {"comment"}, lossless=False, largest=65_500),
-        Format("TIFF", (".tif", ".tiff"), (*_PICTURE, "CMYK", "array"), _ALL_TYPES, _COMMON | {"premultiplied"}),
+        Format(
+            "TIFF", (".tif", ".tiff"), (*_PICTURE, "CMYK", "array"), _ALL_TYPES, _COMMON | {"premultiplied"},
+            codec="tiff", signatures=(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
+        ),
         Format("WebP", (".webp",), ("RGB", "RGBA"), ("uint8",), _COMMON, largest=16_383),
+        Format(
+            "JPEG XL", (".jxl",), _PICTURE, ("uint8", "uint16", "float32"), frozenset({"dpi", "exif", "xmp", "premultiplied"}),
+            codec="jpegxl", signatures=(b"\xff\x0a", b"\0\0\0\x0cJXL \r\n\x87\n"),
+        ),
         Format("BMP", (".bmp",), ("L", "RGB"), ("uint8",), frozenset({"dpi"})),
-        Format("NPY", (".npy",), (*_PICTURE, "CMYK", "array"), _ALL_TYPES, frozenset()),
+        Format(
+            "NPY", (".npy",), (*_PICTURE, "CMYK", "array"), _ALL_TYPES, frozenset(), codec="array", signatures=(b"\x93NUMPY",),
+        ),
     )
-}
+}  # fmt: skip
 EXTENSIONS = {extension: f for f in FORMATS.values() for extension in f.extensions}
 
 

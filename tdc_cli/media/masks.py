@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError, MaskError
 from . import read_any
-from .files import absence, digest
-from .video import Clip, read_clip
-from .video.formats import EXTENSIONS
+from .files import check_file, digest
 
 _BRIGHTNESS = (0.299, 0.587, 0.114)  # weights of ITU-R 601, as Pillow and most programs have them
 
@@ -33,10 +32,8 @@ def read_mask(path):
     MaskError
         No such file, or not a readable picture.
     """
-    nothing = absence(path)
-    if nothing:
-        raise MaskError(f"mask {path}: {nothing}")
     try:
+        check_file(path)
         mask = read_any(path)
     except InputError as error:
         raise MaskError(f"mask {error}") from error
@@ -69,7 +66,7 @@ class Masks:
     count : int
     size : (int, int)
         Height and width.
-    clip : Clip or None
+    clip : video.Clip or None
         None: the rows of a ``.npy`` file.
     """
 
@@ -77,7 +74,7 @@ class Masks:
     sha256: str
     count: int
     size: tuple
-    clip: Clip | None = None
+    clip: Any = None
 
     def frames(self, start=0):
         """Iterate over levels and alpha of each mask; see `read_mask`."""
@@ -106,8 +103,14 @@ def read_masks(path):
     MaskError
         A clip that cannot be read.
     """
+    try:
+        check_file(path, folder=True)
+    except InputError as error:
+        raise MaskError(f"mask {error}") from error
     if Path(path).suffix.lower() == ".npy":
         return _rows(path)
+    from .video import read_clip  # not before: a single mask needs nothing of what reads clips
+
     if not _several(path):
         return None
     try:
@@ -130,6 +133,8 @@ def _rows(path):
 def _several(path):
     """Whether a path leads to something with several frames."""
     from PIL import Image
+
+    from .video.clip_formats import EXTENSIONS
 
     form = EXTENSIONS.get(Path(path).suffix.lower())
     if Path(path).is_dir() or (form and form.demuxer):

@@ -107,6 +107,18 @@ def of_directory(exif):
     )
 
 
+def of_blocks(exif, xmp):
+    """Metadata of a file that holds EXIF, without its resolution elsewhere, and XMP as blocks of bytes, either of which may be empty."""
+    from PIL import Image
+
+    noted = Image.Exif()
+    try:
+        noted.load(exif)
+    except DAMAGE:
+        noted = Image.Exif()
+    return _known(dpi=_resolution(noted), exif=_packed(noted), xmp=_plain_xmp(xmp))
+
+
 def _known(**metadata):
     return {key: value for key, value in metadata.items() if value}
 

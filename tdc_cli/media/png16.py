@@ -5,7 +5,7 @@ What stands beside the pixels is read and written by Pillow, in both depths the 
 
 import numpy as np
 
-from . import Media, metadata
+from .metadata import png_chunks
 
 _MODES = {0: "L", 2: "RGB", 4: "LA", 6: "RGBA"}  # by the colour type in the header
 _COLOUR_TYPE = 25  # where in the file
@@ -44,14 +44,17 @@ def decode(content):
     return np.ascontiguousarray(values)
 
 
-def encode(media):
-    """Bytes of 16-bit `media` as a PNG file with its metadata."""
+def encode(values, described):
+    """Bytes of a 16-bit PNG file.
+
+    Parameters
+    ----------
+    values : (H, W) or (H, W, C) ndarray of uint16
+    described : bytes
+        A PNG file of any size and 8 bits, whose chunks that are not about its pixels are taken over.
+    """
     import imagecodecs
 
-    from . import image
-
-    content = imagecodecs.png_encode(np.ascontiguousarray(media.values))
-    # A picture of one pixel that carries the same metadata: its further chunks go behind the header of the real one.
-    pixel = Media((media.values[:1, :1] >> 8).astype(np.uint8), media.mode, media.path, "", media.metadata)
-    more = b"".join(chunk for name, chunk in metadata.png_chunks(image.encode(pixel, "PNG", 0)) if name not in _PIXELS)
+    content = imagecodecs.png_encode(np.ascontiguousarray(values))
+    more = b"".join(chunk for name, chunk in png_chunks(described) if name not in _PIXELS)
     return content[:_HEADER_END] + more + content[_HEADER_END:]

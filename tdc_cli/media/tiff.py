@@ -8,8 +8,9 @@ import warnings
 import numpy as np
 
 from ..errors import InputError
-from . import Media, metadata
-from .image import check_single, check_size
+from . import metadata, pillow
+from .limits import check_single, check_size
+from .pixels import Media
 
 _COLOURS = {0: ("L", 1), 1: ("L", 1), 2: ("RGB", 3), 5: ("CMYK", 4)}  # photometric interpretation -> mode and channels
 _WHITE_IS_ZERO, _CMYK = 0, 5
@@ -54,19 +55,29 @@ def opened(source, path):
         raise metadata.damaged(path, error) from error
 
 
-def check_chain(file, path):
-    """Raise InputError where the last page of an open TIFF file tells of a further one that is not there."""
+def check_chain(file):
+    """Raise Damage where the last page of an open TIFF file tells of a further one that is not there."""
     form, last = file.tiff, file.pages[-1]
     file.filehandle.seek(last.offset)
     (tags,) = struct.unpack(form.tagnoformat, file.filehandle.read(form.tagnosize))
     file.filehandle.seek(last.offset + form.tagnosize + tags * form.tagsize)
     (following,) = struct.unpack(form.offsetformat, file.filehandle.read(form.offsetsize))
     if following:
-        raise InputError(f"{path}: damaged or cut short after page {len(file.pages) - 1}; get the file again")
+        raise metadata.Damage(f"a page after page {len(file.pages) - 1} is not there")
+
+
+def check_parts(page, size):
+    """Raise Damage where strips or tiles of a page are not in a file of `size` bytes: tifffile would fill them with zeros."""
+    parts = int(np.prod(page.keyframe.chunked))
+    there = sum(offset + count <= size for offset, count in zip(page.dataoffsets, page.databytecounts))
+    if there < parts:
+        raise metadata.Damage(f"{there} of {parts} parts of page {page.index} are there")
 
 
 def decode(content, path):
     """Media of the bytes of a TIFF file with one page, upright."""
+    if not suits(io.BytesIO(content)):
+        return pillow.decode(content, path)
     with opened(io.BytesIO(content), path) as file:
         check_single(len(file.pages), path)
         return decode_page(file, file.pages[0], path)
@@ -76,8 +87,7 @@ def decode_page(file, page, path):
     """Media of a page of an open TIFF file, upright."""
     check_size(page.imagewidth, page.imagelength, path)
     mode, alpha = _mode(page, path)
-    if len(page.dataoffsets) < np.prod(page.chunked):  # tifffile would fill what is not there with zeros
-        raise metadata.Damage(f"{len(page.dataoffsets)} of {np.prod(page.chunked)} parts are there")
+    check_parts(page, file.filehandle.size)
     values = page.asarray()
     if page.axes == "SYX":  # one plane after another
         values = np.moveaxis(values, 0, -1)
@@ -151,7 +161,7 @@ def write_pages(frames, file, *, large):
             writer.write(values, contiguous=False, **options)
 
 
-def encode(media):
+def encode(media, form=None, quality=None):
     """Bytes of `media` as a TIFF file, compressed without loss, with its metadata."""
     import tifffile
 

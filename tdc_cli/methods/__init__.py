@@ -8,16 +8,11 @@ The registry holds names only, so that listing methods imports none of them, nor
 from __future__ import annotations
 
 import importlib.util
-import inspect
-import math
-import numbers
-import re
-import types
 import typing
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 
-from .. import listed
 from ..errors import ConfigError
+from .parameters import convert, declaration
 
 if typing.TYPE_CHECKING:
     import numpy as np
@@ -64,6 +59,9 @@ class Completion:
         Estimate of the low-rank part alone, with the constant offset of the data left out.
     weights : list of float or None
         Absolute CP weights, largest first, of one draw: root mean square of every component, in the units of the input.
+    invented : (H, W) ndarray of bool, or None
+        Pixels that no estimate can know and that were filled with what looks right instead; (H, W, frames) of a clip. Their `sd` is the
+        spread among equally good sources, and no interval is claimed. None: every entry is an estimate.
     warnings : tuple of str
     """
 
@@ -82,36 +80,8 @@ class Completion:
     traces: dict = field(default_factory=dict)
     low_rank: np.ndarray | None = None
     weights: list | None = None
+    invented: np.ndarray | None = None
     warnings: tuple = ()
-
-
-# Noise beyond this many times the largest value leaves nothing to complete from.
-LOUDEST = 1e6
-
-
-def check_noise_std(noise_std):
-    """Refuse a noise level that is neither a standard deviation nor ``"auto"``.
-
-    Raises
-    ------
-    ConfigError
-    """
-    if isinstance(noise_std, str):
-        if noise_std != "auto":
-            raise ConfigError(f"noise_std '{noise_std}' is neither a number nor auto")
-    elif not 0 <= noise_std < math.inf:
-        raise ConfigError(f"noise_std is {noise_std:g}; it must be 0 or a finite standard deviation")
-
-
-def check_loudness(noise_std, unit):
-    """Refuse a noise level beyond `LOUDEST` times the largest size `unit` of the data.
-
-    Raises
-    ------
-    ConfigError
-    """
-    if noise_std != "auto" and noise_std > LOUDEST * unit:
-        raise ConfigError(f"a noise level of {noise_std:g} is out of proportion to the data, whose largest size is {unit:g}")
 
 
 def silent(done, total, label):
@@ -163,13 +133,18 @@ class Method:
         """Import and return the method's module."""
         return importlib.import_module(self.module)
 
+    @property
+    def parameters(self):
+        """Fields of the method's config by name; `parameters.declaration` has what each of them means and may be."""
+        return {each.name: each for each in fields(self.load().Config)}
+
     def configure(self, parameters):
-        """Config of this method from keyword values; strings are converted to the type of the field.
+        """Config of this method from keyword values.
 
         Parameters
         ----------
         parameters : mapping of str to object
-            As given by ``--param KEY=VALUE`` or as keywords.
+            As keywords, or as text, which is read as what the parameter holds; ``burn-in`` is ``burn_in``.
 
         Raises
         ------
@@ -178,79 +153,24 @@ class Method:
         """
         if self.needs is not None and importlib.util.find_spec(self.needs) is None:
             raise ConfigError(f"method {self.name} needs {self.needs}, which is not installed; try: pip install 'tdc-cli[bench]'")
-        config = self.load().Config
-        known = {f.name: f for f in fields(config)}
-        values = dict(self.preset)
+        known, values = self.parameters, dict(self.preset)
         for key, value in parameters.items():
             name = key.replace("-", "_")
             if name not in known:
-                others = [m.name for m in _METHODS if name in {f.name for f in fields(m.load().Config)}]
-                hint = f"; that is for --method {' or '.join(others)}" if others else ""
-                raise ConfigError(f"method {self.name} has no parameter '{key}'{hint}; it has: {', '.join(sorted(known))}")
-            kind = typing.get_type_hints(config)[name]
-            values[name] = _convert(value, kind, key) if isinstance(value, str) else _checked(value, kind, key)
-        return config(**values)
+                others = [m.name for m in REGISTRY.values() if name in m.parameters]
+                hint = f"; that is for method {' or '.join(others)}" if others else ""
+                text = f"method {self.name} has no parameter '{key}'{hint}; it has: {', '.join(sorted(known))}"
+                raise ConfigError(text, fields=(name,))
+            values[name] = convert(self.load().Config, name, value)
+        return self.load().Config(**values)
 
     def defaults(self):
         """Parameters with their defaults, the preset applied."""
-        made = {f.name: f.default if f.default is not MISSING else f.default_factory() for f in fields(self.load().Config)}
-        return made | self.preset
-
+        return {name: each.default for name, each in self.parameters.items()} | self.preset
 
     def meanings(self):
-        """Parameters with what they mean, as the docstring of the config says it; a parameter it does not name has no entry."""
-        text = inspect.getdoc(self.load().Config) or ""
-        _, _, section = text.partition("Attributes\n----------\n")
-        made = {}
-        # A line that is not indented names parameters and their type; the indented lines below it belong to them.
-        for names, _, words in re.findall(r"^(\w[\w, ]*) : (.*)\n((?: +.*\n?)*)", section, re.M):
-            made |= dict.fromkeys(names.split(", "), " ".join(words.split()))
-        return made
-
-
-def _kinds(kind):
-    """The types of a union, or the one type that it is."""
-    return typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
-
-
-def _checked(value, kind, key):
-    """`value`, found to be of one of the types of `kind` (a type or a union); a list may stand for a tuple."""
-    if not any(_fits(value, one) for one in _kinds(kind)):
-        raise ConfigError(f"parameter {key}={value!r} is not understood; expected {getattr(kind, '__name__', kind)}")
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _fits(value, one):
-    """Whether a value that is no text is of a type; NumPy's numbers are numbers."""
-    if one is tuple or typing.get_origin(one) is tuple:
-        inner = (typing.get_args(one) or (int,))[0]
-        return isinstance(value, (tuple, list)) and all(_fits(each, inner) for each in value)
-    if isinstance(value, bool):
-        return one is bool
-    return isinstance(value, {int: numbers.Integral, float: numbers.Real}.get(one, one))
-
-
-def _convert(text, kind, key):
-    """`text` as the first type of `kind` (a type or a union) that takes it."""
-    for one in _kinds(kind):
-        if one is type(None) and text.lower() in ("none", ""):
-            return None
-        if one is bool and text.lower() in ("true", "false", "yes", "no", "1", "0"):
-            return text.lower() in ("true", "yes", "1")
-        if one is str:
-            return text
-        if one is tuple or typing.get_origin(one) is tuple:
-            inner = (typing.get_args(one) or (int,))[0]
-            try:
-                return tuple(map(inner, listed.parts(text))) if text else ()
-            except ValueError:
-                continue
-        if one in (int, float):
-            try:
-                return one(text)
-            except ValueError:
-                continue
-    raise ConfigError(f"parameter {key}={text!r} is not understood; expected {getattr(kind, '__name__', kind)}")
+        """Parameters with what they mean."""
+        return {name: declaration(each).help for name, each in self.parameters.items()}
 
 
 _METHODS = (
@@ -265,6 +185,8 @@ _METHODS = (
            preset={"residual": "none"}, uncertainty=True),
     Method("datc-nx", "datc without the low-rank part: the mixture alone", "tdc_cli.methods.datc",
            preset={"low_rank": False, "residual": "mixture"}, uncertainty=True),
+    Method("exemplar", "large holes filled with what looks right: copies from elsewhere, patch by patch", "tdc_cli.methods.exemplar",
+           uncertainty=True, context=0),
     Method("biharmonic", "scikit-image's biharmonic inpainting, channel by channel", "tdc_cli.methods.biharmonic",
            context=0),
     # What to compare with.

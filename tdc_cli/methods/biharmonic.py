@@ -9,10 +9,11 @@ from dataclasses import asdict, dataclass
 
 from . import Completion, silent
 from .channels import fill_channels
+from .parameters import Parameters
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Parameters):
     """Biharmonic inpainting has no parameters."""
 
 

@@ -20,7 +20,8 @@ from ..model.rank import paper_count
 from ..model.sampler import SWEEPS
 from ..model.state import Priors, unit_weights
 from ..tensor import Observed
-from . import Completion, check_noise_std, silent
+from . import Completion, silent
+from .parameters import Parameters, noise_level, parameter
 
 # By the number of entries: a small tensor starts at the paper's rank of 20 and can afford long chains. Pictures start above the paper's
 # 100, which gains 0.5 dB at 60 % missing, clips of twenty frames higher still, and both are sampled for as long as a user waits.
@@ -28,10 +29,7 @@ SMALL, LARGE = 100_000, 1_000_000
 SMALL_DEFAULTS = {"rank": 20, "burn_in": 200, "samples": 300}
 MIDDLE_DEFAULTS = {"rank": 130, "burn_in": 50, "samples": 40}
 LARGE_DEFAULTS = {"rank": 200, "burn_in": 30, "samples": 20}
-RESIDUALS = ("auto", "mixture", "none", "separable")
-# Bounds that keep a slip of the keyboard from asking for more than any machine has.
-MOST = {"rank": 2000, "components": 50, "burn_in": 1_000_000, "samples": 1_000_000, "chains": 1000}
-LARGEST = 1e9
+LARGEST = 1e9  # of a hyperparameter
 # Noise levels, relative to the data's spread, between which the arithmetic holds.
 NOISE_RANGE = (1e-7, 1e7)
 # Pilot runs that choose the residual: this share of the observed entries is held out, and at most so many.
@@ -49,89 +47,56 @@ CLEAN_NOISE = 0.015
 
 
 @dataclass(frozen=True)
-class Config:
-    """Parameters of the model; the hyperparameters are the paper's and refer to data of unit variance.
+class Config(Parameters):
+    """Parameters of the model; the hyperparameters are the paper's and refer to data of unit variance."""
 
-    Attributes
-    ----------
-    rank : int or None
-        Number of CP components at the start; None: 20 up to 100,000 entries, 130 up to a million, 200 above.
-    components : int
-        Mixture components at the start; fewer as burn-in finds them not needed.
-    residual : {"auto", "mixture", "none", "separable"}
-        Non-low-rank part; `auto` decides by predicting held-out observed entries. `separable`, for tensors of which whole fibers are
-        missing, explains everything by how alike the slices of every mode are, and leaves nothing to the low-rank part.
-    low_rank : bool
-        False leaves out the low-rank part.
-    spatial : bool
-        Coherence along the `ordered_modes`.
-    ordered_modes : tuple of int
-        Modes with an order in space or time, from 0; of a picture rows and columns.
-    burn_in, samples : int or None
-        Sweeps to forget the start and sweeps that count, in every chain; None: 200 and 300 up to 100,000 entries, 50 and 40 up to a
-        million, 30 and 20 above.
-    chains : int
-        Independent chains, each from a start of its own.
-    sampler : {"collapsed", "literal"}
-        `literal` is Algorithm 1 of the paper; `collapsed` draws from the same posterior in fewer sweeps.
-    noise_std : float or "auto"
-        Standard deviation of the noise, as a fraction of the full range of integer pictures, in data units of floats; 0: the data are
-        clean; `auto`: learnt.
-    tau0 : float or None
-        Noise precision in data units, in place of `noise_std`; None: as that says.
-    resolution : float or None
-        Quantisation step of the data: no noise below it is believed in.
-    mu0, beta0, a0, b0 : float
-        Normal-Gamma prior of factors and of mixture components (eq6, eq13).
-    alpha0 : float
-        Dirichlet prior of the mixture weights (eq6).
-    kappa_rate : float
-        Rate of the Gamma prior that makes the reweighted Laplace prior proper.
-    eta0 : float
-        Strength of the coherence (eq50).
-    """
-
-    rank: int | None = None
-    components: int = 6
-    residual: str = "auto"
-    low_rank: bool = True
-    spatial: bool = False
-    ordered_modes: tuple = ()
-    burn_in: int | None = None
-    samples: int | None = None
-    chains: int = 2
-    sampler: str = "collapsed"
-    noise_std: float | str = 0.0
-    tau0: float | None = None
-    resolution: float | None = None
-    mu0: float = 0.0
-    beta0: float = 1e-6
-    a0: float = 1e-6
-    b0: float = 1e-6
-    alpha0: float = 1e-6
-    kappa_rate: float = 1e-12
-    eta0: float = 1e3
+    rank: int | None = parameter(
+        None, "Number of CP components at the start; None: 20 up to 100,000 entries, 130 up to a million, 200 above.", ge=1, le=2000
+    )
+    components: int = parameter(6, "Mixture components at the start; fewer as burn-in finds them not needed.", ge=1, le=50)
+    residual: str = parameter(
+        "auto",
+        "Non-low-rank part; `auto` decides by predicting held-out observed entries. `separable`, for tensors of which whole fibers are "
+        "missing, explains everything by how alike the slices of every mode are, and leaves nothing to the low-rank part.",
+        choices=("auto", "mixture", "none", "separable"),
+    )
+    low_rank: bool = parameter(True, "False leaves out the low-rank part.")
+    spatial: bool = parameter(False, "Coherence along the `ordered_modes`.")
+    ordered_modes: tuple = parameter((), "Modes with an order in space or time, from 0; of a picture rows and columns.")
+    burn_in: int | None = parameter(
+        None,
+        "Sweeps to forget the start, in every chain; None: 200 up to 100,000 entries, 50 up to a million, 30 above.",
+        ge=1,
+        le=1_000_000,
+    )
+    samples: int | None = parameter(
+        None, "Sweeps that count, in every chain; None: 300 up to 100,000 entries, 40 up to a million, 20 above.", ge=1, le=1_000_000
+    )
+    chains: int = parameter(2, "Independent chains, each from a start of its own.", ge=1, le=1000)
+    sampler: str = parameter(
+        "collapsed",
+        "`literal` is Algorithm 1 of the paper; `collapsed` draws from the same posterior in fewer sweeps.",
+        choices=tuple(SWEEPS),
+    )
+    noise_std: float | str = noise_level("0: the data are clean; `auto`: learnt.")
+    tau0: float | None = parameter(
+        None, "Noise precision in data units, in place of `noise_std`; None: as that says.", gt=0.0, units="1 / data^2"
+    )
+    resolution: float | None = parameter(
+        None, "Quantisation step of the data: no noise below it is believed in.", gt=0.0, units="data"
+    )
+    mu0: float = parameter(0.0, "Mean of the Normal-Gamma prior of factors and of mixture components (eq6, eq13).", gt=-LARGEST, lt=LARGEST)
+    beta0: float = parameter(1e-6, "Weight of the mean of that prior, as a number of observations.", gt=0, lt=LARGEST)
+    a0: float = parameter(1e-6, "Shape of the Gamma part of that prior.", gt=0, lt=LARGEST)
+    b0: float = parameter(1e-6, "Rate of the Gamma part of that prior.", gt=0, lt=LARGEST)
+    alpha0: float = parameter(1e-6, "Dirichlet prior of the mixture weights (eq6).", gt=0, lt=LARGEST)
+    kappa_rate: float = parameter(1e-12, "Rate of the Gamma prior that makes the reweighted Laplace prior proper.", gt=0, lt=LARGEST)
+    eta0: float = parameter(1e3, "Strength of the coherence (eq50).", gt=0, lt=LARGEST)
 
     def __post_init__(self):
-        if self.residual not in RESIDUALS:
-            raise ConfigError(f"residual '{self.residual}' is not one of {', '.join(RESIDUALS)}")
-        if self.sampler not in SWEEPS:
-            raise ConfigError(f"sampler '{self.sampler}' is not one of {', '.join(SWEEPS)}")
-        for name, most in MOST.items():
-            value = getattr(self, name)
-            if value is not None and not 1 <= value <= most:
-                raise ConfigError(f"{name} is {value}; it must be from 1 to {most}")
-        check_noise_std(self.noise_std)
+        super().__post_init__()
         if self.tau0 is not None and self.noise_std != 0:
-            raise ConfigError("the noise level is given twice, by tau0 and by noise_std; leave one out")
-        if not abs(self.mu0) < LARGEST:
-            raise ConfigError(f"mu0 is {self.mu0:g}; it must be between -{LARGEST:g} and {LARGEST:g}")
-        for name in ("beta0", "a0", "b0", "alpha0", "kappa_rate", "eta0"):
-            if not 0 < getattr(self, name) < LARGEST:
-                raise ConfigError(f"{name} is {getattr(self, name):g}; it must be above 0 and below {LARGEST:g}")
-        for name in ("tau0", "resolution"):
-            if getattr(self, name) is not None and not 0 < getattr(self, name) < np.inf:
-                raise ConfigError(f"{name} is {getattr(self, name):g}; it must be above 0 and finite")
+            raise ConfigError("the noise level is given twice, by tau0 and by noise_std; leave one out", fields=("tau0", "noise_std"))
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=None):
@@ -165,9 +130,6 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=No
         The sampler produced values that are not finite.
     """
     data = Observed.of(values, observed)
-    for mode in config.ordered_modes:
-        if not 0 <= mode < values.ndim:
-            raise ConfigError(f"ordered mode {mode} does not exist: the tensor has modes 0 to {values.ndim - 1}")
     config = with_defaults(data, config)
     with kernel_threads(None if work(data, config) > PARALLEL_WORK else 1):
         try:
@@ -235,7 +197,8 @@ def noise(config, scale):
     if given > 0:
         relative = given / scale.spread
         if not NOISE_RANGE[0] <= relative <= NOISE_RANGE[1]:
-            raise ConfigError(f"a noise level of {given:g} is out of proportion to the data, whose spread is {scale.spread:g}")
+            raise ConfigError(f"a noise level of {relative:g} times the spread of the data is out of proportion",
+                              fields=("noise_std" if config.tau0 is None else "tau0",))  # fmt: skip
         return relative**-2, False
     step = (config.resolution or 0.0) / scale.spread / np.sqrt(12.0)
     return max(CLEAN_NOISE, step) ** -2, False
@@ -283,13 +246,13 @@ def choose_residual(data, config, fibers, rng, monitor):
     Returns
     -------
     Config
-    pilots : dict or None
-        Root mean squared error of each on the held-out entries, in data units.
+    pilots : dict
+        ``{"held_out_rmse": {...}}``, the root mean squared error of each on the held-out entries, in data units; empty without pilots.
     """
     if config.residual != "auto":
-        return config, None
+        return config, {}
     if not config.low_rank or data.size < 20:
-        return replace(config, residual="mixture"), None
+        return replace(config, residual="mixture"), {}
     held = held_out(data, fibers, rng)
     part, hidden = data.flat[~held], data.flat[held]
     values = np.zeros(data.shape)
@@ -311,11 +274,10 @@ def choose_residual(data, config, fibers, rng, monitor):
             chains = 2 if small and residual == "mixture" else 1
             plan = fit.Schedule(burn_in, PILOT_SAMPLES, chains, config.sampler)
             mean = sample(part, scale, replace(short, residual=residual), rng, plan, monitor, label).moments.mean
-        # Squared in standardised units, where no size of the data overflows.
         error = mean.reshape(-1)[hidden] - (data.values[held] - scale.centre) / scale.spread
         errors[residual] = float(scale.spread * np.sqrt(np.mean(error**2)))
     missing = 1.0 - data.size / np.prod(data.shape, dtype=float)
-    return replace(config, residual=preferred_residual(errors, missing, config.noise_std)), errors
+    return replace(config, residual=preferred_residual(errors, missing, config.noise_std)), {"held_out_rmse": errors}
 
 
 def preferred_residual(errors, missing, noise_std):
@@ -383,9 +345,6 @@ def summary(result, scale, config, pilots):
     ranks = result.traces["rank"].ravel().astype(int)
     counts, times = np.unique(ranks, return_counts=True)
     mixture = mean_mixture(moments.mixtures[-config.samples:], scale) if config.residual == "mixture" else None
-    parameters = asdict(config) | {"ordered_modes": list(config.ordered_modes)}
-    if pilots is not None:
-        parameters["held_out_rmse"] = pilots
     return Completion(
         mean=scale.centre + spread * moments.mean,
         sd=spread * np.sqrt(variance),
@@ -398,7 +357,7 @@ def summary(result, scale, config, pilots):
         mixture=mixture,
         noise_std=float(spread * np.sqrt(noise_variance)),
         diagnostics={"r_hat": r_hat, "ess": ess, "chains": config.chains, "burn_in": config.burn_in, "draws": config.samples},
-        parameters=parameters,
+        parameters=asdict(config) | pilots,
         traces={key: in_data_units(key, trace, scale).tolist() for key, trace in result.traces.items()},
         low_rank=spread * moments.low_rank,
         weights=np.sort(spread * unit_weights(result.states[0]))[::-1].tolist(),
@@ -408,9 +367,6 @@ def summary(result, scale, config, pilots):
 
 def separable_summary(found, scale, config, pilots):
     """Completion in data units from a standardised Gaussian."""
-    parameters = asdict(config) | {"ordered_modes": list(config.ordered_modes)}
-    if pilots is not None:
-        parameters["held_out_rmse"] = pilots
     sd, predictive_sd = scale.spread * np.sqrt(found.variance), scale.spread * np.sqrt(found.variance + found.noise_variance)
     return Completion(
         mean=scale.centre + scale.spread * found.mean,
@@ -419,7 +375,7 @@ def separable_summary(found, scale, config, pilots):
         interval_sd=predictive_sd,
         latent_interval_sd=sd,
         noise_std=float(scale.spread * np.sqrt(found.noise_variance)),
-        parameters=parameters,
+        parameters=asdict(config) | pilots,
     )
 
 
@@ -439,15 +395,14 @@ def mean_mixture(draws, scale):
     most = max(len(weights) for _, weights, _, _ in draws)
     weights, means, precisions = (np.mean([draw[i] for draw in draws if len(draw[1]) == most], axis=0) for i in (1, 2, 3))
     order = np.argsort(-weights)
-    with np.errstate(over="ignore"):  # of data below 1e-150 or so, precisions are not finite; the report says so
-        precisions = precisions / scale.spread / scale.spread
     return {"weights": weights[order].tolist(), "means": (scale.centre + scale.spread * means[order]).tolist(),
-            "precisions": precisions[order].tolist()}
+            "precisions": (precisions / scale.spread / scale.spread)[order].tolist()}
 
 
 def warm_up(order, config):
     """Compile every kernel on a tiny tensor of this order, so that compilation is not counted as work."""
     shape = (3,) * order
     rng = np.random.default_rng(0)
-    tiny = replace(config, residual="mixture", ordered_modes=(), burn_in=1, samples=1, chains=1, rank=2)
+    own = {"noise_std": 0.0, "tau0": None, "resolution": None}  # what is said of other data
+    tiny = replace(config, residual="mixture", ordered_modes=(), burn_in=1, samples=1, chains=1, rank=2, **own)
     complete(rng.standard_normal(shape), np.ones(shape, dtype=bool), tiny, rng=rng)

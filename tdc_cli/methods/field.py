@@ -5,46 +5,19 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ..errors import ConfigError
 from ..patches import field
-from ..tensor import check_observed, largest_size
-from . import Completion, check_loudness, check_noise_std, silent
-
-# Bounds that keep a slip of the keyboard from asking for more than the arithmetic holds.
-EXPONENTS = (0.5, 4.0)
-MOST_SAMPLES, MOST_STEPS = 10_000, 1000
+from . import Completion, silent
+from .parameters import Parameters, noise_level, parameter
 
 
 @dataclass(frozen=True)
-class Config:
-    """Parameters of the field.
+class Config(Parameters):
+    """Parameters of the field."""
 
-    Attributes
-    ----------
-    exponent : float
-        p of the precision (Laplacian + eps)^p: the larger, the smoother.
-    steps : int
-        Rounds that learn the channel covariance, and the noise where it is to be learnt.
-    samples : int
-        Posterior samples behind the standard deviation, at least 1.
-    noise_std : float or "auto"
-        Standard deviation of the noise, as a fraction of the full range of integer pictures, in data units of floats; 0: the observed
-        entries are exact; `auto`: learnt.
-    """
-
-    exponent: float = field.EXPONENT
-    steps: int = field.STEPS
-    samples: int = 8
-    noise_std: float | str = 0.0
-
-    def __post_init__(self):
-        if not EXPONENTS[0] <= self.exponent <= EXPONENTS[1]:
-            raise ConfigError(f"exponent is {self.exponent:g}; it must be from {EXPONENTS[0]:g} to {EXPONENTS[1]:g}")
-        if not 0 <= self.steps <= MOST_STEPS:
-            raise ConfigError(f"steps is {self.steps}; it must be from 0 to {MOST_STEPS}")
-        if not 1 <= self.samples <= MOST_SAMPLES:
-            raise ConfigError(f"samples is {self.samples}; it must be from 1 to {MOST_SAMPLES}")
-        check_noise_std(self.noise_std)
+    exponent: float = parameter(field.EXPONENT, "p of the precision (Laplacian + eps)^p: the larger, the smoother.", ge=0.5, le=4.0)
+    steps: int = parameter(field.STEPS, "Rounds that learn the channel covariance, and the noise where it is to be learnt.", ge=0, le=1000)
+    samples: int = parameter(8, "Posterior samples behind the standard deviation, at least 1.", ge=1, le=10_000)
+    noise_std: float | str = noise_level("0: the observed entries are exact; `auto`: learnt.")
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent):
@@ -65,16 +38,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     Returns
     -------
     Completion
-
-    Raises
-    ------
-    InputError
-        Nothing is observed, or observed entries are not finite.
-    ConfigError
-        The noise is out of proportion to the data.
     """
-    check_observed(values, observed)
-    check_loudness(config.noise_std, largest_size(values, observed))
     shape = (*values.shape[:2], -1)
     noise = None if config.noise_std == "auto" else float(config.noise_std) ** 2
     fitted, sd = field.solve_with_sd(

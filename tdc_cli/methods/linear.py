@@ -9,10 +9,11 @@ from scipy.spatial import QhullError
 
 from . import Completion, nearest, silent
 from .channels import fill_channels
+from .parameters import Parameters
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Parameters):
     """Linear interpolation has no parameters."""
 
 

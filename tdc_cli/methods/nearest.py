@@ -6,10 +6,11 @@ from scipy.ndimage import distance_transform_edt
 
 from . import Completion, silent
 from .channels import fill_channels
+from .parameters import Parameters
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Parameters):
     """The nearest pixel has no parameters."""
 
 

@@ -13,36 +13,20 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ..errors import ConfigError
 from ..tensor import check_observed, largest_size
 from . import Completion, silent
 from .channels import fill_channels
+from .parameters import Parameters, parameter
 
-ALGORITHMS = ("telea", "navier-stokes")
 LEVELS = 255.0
-MOST_RADIUS = 100.0
 
 
 @dataclass(frozen=True)
-class Config:
-    """Parameters of OpenCV's inpainting.
+class Config(Parameters):
+    """Parameters of OpenCV's inpainting."""
 
-    Attributes
-    ----------
-    algorithm : {"telea", "navier-stokes"}
-        Which of the two.
-    radius : float
-        Pixels around each missing pixel that count.
-    """
-
-    algorithm: str = "telea"
-    radius: float = 5.0
-
-    def __post_init__(self):
-        if self.algorithm not in ALGORITHMS:
-            raise ConfigError(f"algorithm '{self.algorithm}' is not one of {', '.join(ALGORITHMS)}")
-        if not 1 <= self.radius <= MOST_RADIUS:
-            raise ConfigError(f"radius is {self.radius:g}; it must be from 1 to {MOST_RADIUS:g} pixels")
+    algorithm: str = parameter("telea", "Which of the two.", choices=("telea", "navier-stokes"))
+    radius: float = parameter(5.0, "Pixels around each missing pixel that count.", ge=1, le=100)
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):

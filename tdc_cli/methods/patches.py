@@ -13,69 +13,69 @@ import numpy as np
 from ..errors import ConfigError
 from ..patches import calibrate, field
 from ..patches.schedule import TUNED, Settings, schedules_for, validation_windows
-from ..tensor import LARGEST, SMALLEST, check_observed, largest_size
-from . import Completion, check_loudness, check_noise_std, datc, patches_clip, silent
+from . import Completion, datc, patches_clip, silent
 from .blocks import Progress, blocks, refine_blocks
+from .parameters import Parameters, noise_level, parameter
 
 # The global model: how it is tried, first a few sweeps and where these promise something some more, and how it is run in earnest.
 TRIALS = {"rank": 60, "burn_in": 4, "samples": 3}, {"rank": 60, "burn_in": 10, "samples": 8}
 EARNEST = {"rank": 100, "burn_in": 40, "samples": 30}
-LIMITS = {"size": (2, 16), "members": (2, 512), "window": (1, 200), "stride": (1, 16), "passes": (1, 1000)}
 
 
 @dataclass(frozen=True)
-class Config:
-    """Parameters of the passes; None: decided by the picture and its holes.
+class Config(Parameters):
+    """Parameters of the passes; None: decided by the picture and its holes."""
 
-    Attributes
-    ----------
-    size : int or None
-        Side of a patch; None: 6, or 8 for deep strokes, smaller with many channels. In clips 6, under noise the last pass 4.
-    members : int or None
-        Patches in a group; None: 48, or 64 for deep strokes, and 36 where more than three quarters are missing. In clips 64, or 150
-        where the holes are strokes.
-    window : int or None
-        Largest shift at which similar patches are looked for; None: 18, or 30 where the picture repeats itself. In clips 10, about
-        where the patch has moved to.
-    stride : int or None
-        Distance of reference patches; None: the size, half of it in the last passes (two thirds in clips).
-    passes : int or None
-        How often all groups are completed; None: 15, or 14 where more than three quarters are missing, or 9 where the holes are
-        strokes. In clips 5, or 2 under noise, after one that shrinks singular values.
-    start : {"auto", "field", "global"}
-        First estimate; `auto` blends both by what they predict, and blends the global model into the result as well. Clips begin with
-        the frames before and after, and the field.
-    calibrate : bool
-        False: no standard deviations, and entries are held out only to choose the start.
-    noise_std : float or "auto"
-        Standard deviation of the noise, as a fraction of the full range of integer pictures, in data units of floats; 0: observed
-        entries are exact; `auto`: learnt by the field.
-    frames : int or None
-        Mode that counts the frames of a clip; None: the values are a picture.
-    """
-
-    size: int | None = None
-    members: int | None = None
-    window: int | None = None
-    stride: int | None = None
-    passes: int | None = None
-    start: str = "auto"
-    calibrate: bool = True
-    noise_std: float | str = 0.0
-    frames: int | None = None
+    size: int | None = parameter(
+        None,
+        "Side of a patch; None: 6, or 8 for deep strokes, smaller with many channels. In clips 6, under noise the last pass 4.",
+        ge=2,
+        le=16,
+    )
+    members: int | None = parameter(
+        None,
+        "Patches in a group; None: 48, or 64 for deep strokes, and 36 where more than three quarters are missing. In clips 64, or 150 "
+        "where the holes are strokes.",
+        ge=2,
+        le=512,
+    )
+    window: int | None = parameter(
+        None,
+        "Largest shift at which similar patches are looked for; None: 18, or 30 where the picture repeats itself. In clips 10, about "
+        "where the patch has moved to.",
+        ge=1,
+        le=200,
+    )
+    stride: int | None = parameter(
+        None,
+        "Distance of reference patches; None: the size, and two thirds of it in the last passes.",
+        ge=1,
+        le=16,
+    )
+    passes: int | None = parameter(
+        None,
+        "How often all groups are completed; None: 13, or 7 where the holes are strokes. In clips 5, or 2 under noise after one that "
+        "shrinks singular values.",
+        ge=1,
+        le=1000,
+    )
+    start: str = parameter(
+        "auto",
+        "First estimate; `auto` blends both by what they predict, and blends the global model into the result as well. Clips begin with "
+        "the frames before and after, and the field.",
+        choices=("auto", "field", "global"),
+    )
+    calibrate: bool = parameter(True, "False: no standard deviations, and entries are held out only to choose the start.")
+    noise_std: float | str = noise_level("0: observed entries are exact; `auto`: learnt by the field.")
+    frames: int | None = parameter(
+        None, "Mode that counts the frames of a clip, after the rows and the columns; None: the values are a picture.", ge=2
+    )
 
     def __post_init__(self):
-        for name, (least, most) in LIMITS.items():
-            value = getattr(self, name)
-            if value is not None and not least <= value <= most:
-                raise ConfigError(f"{name} is {value}; it must be from {least} to {most}")
-        if self.start not in ("auto", "field", "global"):
-            raise ConfigError(f"start '{self.start}' is not one of auto, field, global")
-        check_noise_std(self.noise_std)
-        if self.frames is not None and self.frames < 2:
-            raise ConfigError(f"frames is {self.frames}; modes 0 and 1 are the rows and columns, so it must be 2 or more")
+        super().__post_init__()
         if self.stride is not None and self.size is not None and self.stride > self.size:
-            raise ConfigError(f"stride {self.stride} is larger than the patch size {self.size}: pixels in between would be left out")
+            raise ConfigError(f"stride {self.stride} is larger than the patch size {self.size}: pixels in between would be left out",
+                              fields=("stride", "size"))  # fmt: skip
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent):
@@ -99,16 +99,9 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
 
     Raises
     ------
-    InputError
-        Nothing is observed, or observed entries are not finite.
     ConfigError
-        The noise is out of proportion to the data, or `frames` is not a mode of the values.
+        `frames` is not a mode of the values.
     """
-    check_observed(values, observed)
-    unit = largest_size(values, observed)
-    check_loudness(config.noise_std, unit)
-    if not SMALLEST < unit < LARGEST:
-        return _in_units(unit, values, observed, config, rng, monitor)
     if config.frames is not None:
         if config.frames >= values.ndim:
             raise ConfigError(f"frames is {config.frames}, but the modes of the values are 0 to {values.ndim - 1}")
@@ -145,8 +138,8 @@ def _completed(values, observed, config, rng, monitor):
     scale = calibrate.fit_scale(errors, spreads, noise)
 
     estimate = _finished(values, observed, draft, best, noise, rng, progress)
-    stages = draft.schedules[0].draft
-    used = {name: getattr(stages[0], name) for name in LIMITS} | {"passes": sum(s.passes for s in schedules)}
+    first = draft.schedules[0].draft[0]
+    used = {name: getattr(first, name) for name in ("size", "members", "window", "stride")} | {"passes": sum(s.passes for s in schedules)}
     parameters = asdict(config) | used | {"global_in_start": draft.start, "global_in_result": draft.shares[best],
                                           "falling_in_result": TUNED.falling_share if best else 0.0}  # fmt: skip
     done = Completion(mean=estimate, noise_std=math.sqrt(noise) if noise else None, parameters=parameters)
@@ -253,15 +246,6 @@ def _deviations(variance, estimated, scale):
     spread = np.sqrt(variance[estimated])
     sd[estimated] = spread if scale is None else scale(spread)
     return sd
-
-
-def _in_units(unit, values, observed, config, rng, monitor):
-    """`complete` with everything in multiples of `unit`."""
-    noise = config.noise_std if config.noise_std == "auto" else config.noise_std / unit
-    done = complete(np.where(observed, values, 0.0) / unit, observed, replace(config, noise_std=noise), rng=rng, monitor=monitor)
-    scaled = {name: getattr(done, name) for name in ("mean", "sd", "predictive_sd", "noise_std")}
-    parameters = done.parameters | {"noise_std": done.parameters["noise_std"] * unit}
-    return replace(done, parameters=parameters, **{name: None if v is None else v * unit for name, v in scaled.items()})
 
 
 def _best(drafts):

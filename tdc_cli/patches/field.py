@@ -2,10 +2,11 @@ r"""Coloured Gaussian field: a smooth picture whose channels are correlated, com
 
 The picture x of H x W pixels and C channels is a constant per channel plus a Gaussian field,
 
-    x ~ N(offset, (Q (x) S^-1)^-1),    Q = (L + eps I)^p,
+    x ~ N(offset, (Q (x) S^-1)^-1),    Q = (L + delta I) (L + eps I)^(p - 1),
 
 where L is the Laplacian of the grid with free (Neumann) borders, so that the discrete cosine transform diagonalises Q, and S the
-C x C covariance of the channels, learnt together with the field. An observed entry is x + N(0, noise_variance). With D the
+C x C covariance of the channels, learnt together with the field. Over more than a few pixels the field is a membrane: inside a hole its
+mean is the harmonic surface that its surroundings carry, and does not return to the offset, for delta is next to nothing. An observed entry is x + N(0, noise_variance). With D the
 diagonal precision of the observations (0 where nothing was observed), the posterior is N(offset + u, A^-1) with
 
     A = Q (x) S^-1 + D,    A u = D (y - offset);
@@ -44,9 +45,10 @@ import scipy.ndimage
 
 from ..tensor import largest_size
 
-# Exponent p of the field's precision, and eps, both found by trial on photographs; eps only keeps the mean of a window finite.
-EXPONENT = 1.7
-EPSILON = 1e-2
+# Exponent p of the field's precision, and eps, both found by trial on photographs; delta only keeps the mean of a window finite.
+EXPONENT = 2.0
+EPSILON = 0.5
+DELTA = 1e-6
 # Rounds of the accelerated iteration for the channel covariance, and the correlation of channels that it starts from.
 STEPS = 4
 START_CORRELATION = 0.87
@@ -124,10 +126,15 @@ def _eigenvalues(shape):
     return rows[:, None] + columns
 
 
+def _density(eigenvalues, exponent, cell=1):
+    """Eigenvalues of Q from those of the Laplacian, on a grid of squares of `cell` pixels."""
+    return (eigenvalues + DELTA * cell**2) * (eigenvalues + EPSILON * cell**2) ** (exponent - 1)
+
+
 @functools.lru_cache(maxsize=8)
-def _grid(shape, exponent):
-    """Mean eigenvalue q of Q, the eigenvalues over q and the diagonal of Q over q, both (H, W): 1 but near the border."""
-    eigenvalues = (_eigenvalues(shape) + EPSILON) ** exponent
+def _grid(shape, exponent, cell):
+    """On a grid of `shape` squares of `cell` pixels: mean eigenvalue q of Q, the eigenvalues over q and the diagonal of Q over q, both (H, W): 1 but near the border."""
+    eigenvalues = _density(_eigenvalues(shape), exponent, cell)
     level = eigenvalues.mean()
     squares = [np.where(np.arange(n)[:, None], 1 + np.cos(np.pi * np.outer(np.arange(n), 2 * np.arange(n) + 1) / n), 1) / n for n in shape]
     diagonal = np.einsum("kl,lj->kj", eigenvalues, squares[1])
@@ -149,13 +156,15 @@ class _Window:
     values, observed : (C, H, W) ndarray
         Deviations from the offset, 0 where not observed; True = observed.
     exponent : float
+    cell : int
+        Side of what is a pixel here, in pixels of the picture.
     """
 
-    def __init__(self, values, observed, exponent):
+    def __init__(self, values, observed, exponent, cell=1):
         kind = np.float64 if values.size <= DOUBLE else np.float32
         self.observed = observed
         self.values = values.astype(kind)
-        self.level, spectrum, self.diagonal = _grid(values.shape[1:], exponent)
+        self.level, spectrum, self.diagonal = _grid(values.shape[1:], exponent, cell)
         self.spectrum = spectrum.astype(kind)
         self.smoother = (1 / (spectrum + SHIFT)).astype(kind)
         weights = 1 << np.arange(len(values))
@@ -430,10 +439,13 @@ class _Group:
     offset : (C,) ndarray
     scale : float
     exponent : float
+    cell : int
+        Side of what is a pixel here, in pixels of the picture.
     """
 
-    def __init__(self, values, observed, offset, scale, exponent):
-        self.values, self.observed, self.offset, self.scale, self.exponent = values, observed, offset, scale, exponent
+    def __init__(self, values, observed, offset, scale, exponent, cell=1):
+        self.values, self.observed, self.offset, self.scale = values, observed, offset, scale
+        self.exponent, self.cell = exponent, cell
         self.shape = values.shape[:2]
 
     def cut(self, rows, columns):
@@ -448,7 +460,7 @@ class _Group:
         """Windows to learn from: up to `LEARNT_FROM`, spread evenly over those with observed entries."""
         able = [w for w in _windows(self.shape) if np.mean(self.observed[w[0], w[1]]) > LEAST_SHARE] or _windows(self.shape)
         chosen = np.linspace(0, len(able) - 1, min(len(able), LEARNT_FROM)).round().astype(int)
-        return [_Window(*self.cut(*able[k][:2]), self.exponent) for k in chosen]
+        return [_Window(*self.cut(*able[k][:2]), self.exponent, self.cell) for k in chosen]
 
     def deep(self):
         """Pixels farther than `REACH` from everything observed, (H, W), or None: they are left to a coarser grid."""
@@ -470,7 +482,7 @@ class _Group:
                 sums[part] += np.where(observed, self.values[i::COARSER, j::COARSER], 0.0)
                 counts[part] += observed
         seen = counts > 0
-        return _Group(sums / np.maximum(counts, 1), seen, self.offset, self.scale, self.exponent)
+        return _Group(sums / np.maximum(counts, 1), seen, self.offset, self.scale, self.exponent, self.cell * COARSER)
 
 
 @dataclass
@@ -513,7 +525,7 @@ def _posterior(group, covariance, noise, out, *, rng, count, keep, run, tick=lam
             filled = _enlarged(coarse.mean, slices, guided) - group.offset[:, None]
             values[:, guided] = filled / group.scale
             exact = observed | guided
-        window = _Window(values, exact, group.exponent)
+        window = _Window(values, exact, group.exponent, group.cell)
         window.set_parameters(covariance, noise)
         mean = window.mean(window.first_guess(), TOLERANCE)
         known = window.values if not noise else 0

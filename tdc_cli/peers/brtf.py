@@ -24,8 +24,9 @@ from scipy.optimize import brentq
 from scipy.special import digamma
 
 from ..methods import Completion, silent
+from ..methods.parameters import Parameters, parameter
 from ..tensor import check_observed
-from .fbcp import PATIENCE, check_limits, slowed, spread, start_rank
+from .fbcp import PATIENCE, slowed, spread, start_rank
 from .variational import PRIOR, Factors, Gamma, decompose, likelihood, noise_posterior
 
 # Logarithms between which the shape of the outliers' precisions is looked for, and a difference of logarithms that both ends enclose.
@@ -33,28 +34,17 @@ LOG_SHAPES, LEAST_GAP = (-30.0, 30.0), 1e-12
 
 
 @dataclass(frozen=True)
-class Config:
-    """Parameters of BRTF.
+class Config(Parameters):
+    """Parameters of BRTF."""
 
-    Attributes
-    ----------
-    rank : int or None
-        Number of CP components at the start; None: 30 up to 100,000 entries, 100 above.
-    iterations : int
-        At most so many.
-    tolerance : float
-        Growth of the bound, relative to its value after two iterations, below which to stop.
-    learn_outliers : bool
-        False keeps the prior of the outliers' precisions as good as flat.
-    """
-
-    rank: int | None = None
-    iterations: int = 100
-    tolerance: float = 1e-6
-    learn_outliers: bool = True
-
-    def __post_init__(self):
-        check_limits(self)
+    rank: int | None = parameter(
+        None, "Number of CP components at the start; None: 30 up to 100,000 entries, 100 above.", ge=1, le=1000
+    )
+    iterations: int = parameter(100, "At most so many.", ge=1, le=1_000_000)
+    tolerance: float = parameter(
+        1e-6, "Growth of the bound, relative to its value after two iterations, below which to stop.", ge=0, lt=1
+    )
+    learn_outliers: bool = parameter(True, "False keeps the prior of the outliers' precisions as good as flat.")
 
 
 class Outliers:

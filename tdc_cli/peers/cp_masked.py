@@ -15,39 +15,25 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from ..errors import ConfigError, NumericalError
+from ..errors import NumericalError
 from ..methods import Completion, silent
+from ..methods.parameters import Parameters, parameter
 from ..model.posterior import Scale
 from ..tensor import check_observed
 
-MOST_RANK, MOST_ITERATIONS = 1000, 1_000_000
-
 
 @dataclass(frozen=True)
-class Config:
-    """Parameters of tensorly's decomposition.
+class Config(Parameters):
+    """Parameters of tensorly's decomposition."""
 
-    Attributes
-    ----------
-    rank : int
-        Number of components; no more are taken than any tensor of the shape needs, the number of entries over the longest mode.
-    iterations : int
-        At most so many.
-    tolerance : float
-        Change of the relative error below which to stop.
-    """
-
-    rank: int = 10
-    iterations: int = 100
-    tolerance: float = 1e-8
-
-    def __post_init__(self):
-        if not 1 <= self.rank <= MOST_RANK:
-            raise ConfigError(f"rank is {self.rank}; it must be from 1 to {MOST_RANK}")
-        if not 1 <= self.iterations <= MOST_ITERATIONS:
-            raise ConfigError(f"iterations is {self.iterations}; it must be from 1 to {MOST_ITERATIONS}")
-        if not 0 <= self.tolerance < 1:
-            raise ConfigError(f"tolerance is {self.tolerance:g}; it must be at least 0 and below 1")
+    rank: int = parameter(
+        10,
+        "Number of components; no more are taken than any tensor of the shape needs, the number of entries over the longest mode.",
+        ge=1,
+        le=1000,
+    )
+    iterations: int = parameter(100, "At most so many.", ge=1, le=1_000_000)
+    tolerance: float = parameter(1e-8, "Change of the relative error below which to stop.", ge=0, lt=1)
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent):

@@ -26,10 +26,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from ..methods import Completion, silent
+from ..methods.parameters import Parameters, parameter
 from ..tensor import fold, unfold
 from .lowrank import (
-    check_stopping,
-    check_weights,
     in_data,
     in_units,
     mode_weights,
@@ -44,26 +43,14 @@ LIPSCHITZ_START, LIPSCHITZ_FACTOR = 1e-5 * GREY_LEVELS, 0.6
 
 
 @dataclass(frozen=True)
-class Config:
-    """Parameters of FaLRTC.
+class Config(Parameters):
+    """Parameters of FaLRTC."""
 
-    Attributes
-    ----------
-    weights : tuple of float
-        Weight of each mode, of any sum; empty: equal, a thousandth for modes of fewer than 5 rows.
-    tolerance : float
-        Change of X, relative to the observed entries, that ends the run.
-    iterations : int
-        At most so many; the smoothing falls over this number.
-    """
-
-    weights: tuple[float, ...] = ()
-    tolerance: float = 1e-5
-    iterations: int = 500
-
-    def __post_init__(self):
-        check_weights(self.weights)
-        check_stopping(self.tolerance, self.iterations, least=LAST_STEPS + 2)
+    weights: tuple[float, ...] = parameter(
+        (), "Weight of each mode, of any sum; empty: equal, a thousandth for modes of fewer than 5 rows.", gt=0.0
+    )
+    tolerance: float = parameter(1e-5, "Change of X, relative to the observed entries, that ends the run.", gt=0, lt=1)
+    iterations: int = parameter(500, "At most so many; the smoothing falls over this number.", ge=LAST_STEPS + 2, le=1_000_000)
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):

@@ -1,8 +1,8 @@
 """FBCP: fully Bayesian CP factorisation, its rank found by automatic relevance determination, for tensors of any kind.
 
-Maximises the evidence lower bound of the model of `tdc_cli.peers.variational`. An iteration updates, in closed form, the posterior of the rows of
-one factor after the other, of the relevances, and of the noise precision; then components driven to zero are left out. The bound never
-falls, up to the terms of components that are left out. Stops where it grows by less than `tolerance` times its value after the second
+Maximises the evidence lower bound of the model of `tdc_cli.peers.variational`. An iteration updates, in closed form, the posterior of the
+rows of one factor after the other, of the relevances, and of the noise precision; then components driven to zero are left out. The bound
+never falls, up to the terms of components that are left out. Stops where it grows by less than `tolerance` times its value after the second
 iteration. The authors start once, from the singular vectors of the unfoldings; that may end with a component too few, which a second,
 random start may find and a larger bound tells. The estimate is the posterior mean, the standard deviation that of the CP tensor under
 the posterior of the factors.
@@ -19,60 +19,36 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from ..errors import ConfigError
 from ..methods import Completion, silent
+from ..methods.parameters import Parameters, parameter
 from ..tensor import check_observed, largest_size
 from .variational import Factors, Gamma, decompose, likelihood, noise_posterior
 
 # Up to this many entries a tensor starts with the first rank, above with the second.
 SMALL = 100_000
 RANKS = 30, 100
-# Bounds that keep a slip of the keyboard from asking for more than any machine has.
-MOST_RANK, MOST_ITERATIONS, MOST_STARTS = 1000, 1_000_000, 1000
 # The bound is not looked at before this iteration: at first it grows by leaps, but not always.
 PATIENCE = 5
 
 
 @dataclass(frozen=True)
-class Config:
-    """Parameters of FBCP.
+class Config(Parameters):
+    """Parameters of FBCP."""
 
-    Attributes
-    ----------
-    rank : int or None
-        Number of CP components at the start; None: 30 up to 100,000 entries, 100 above.
-    iterations : int
-        At most so many.
-    tolerance : float
-        Growth of the bound, relative to its value after two iterations, below which to stop.
-    starts : int
-        The first from singular vectors, all others at random; that of the largest bound is kept. The authors' program has the first alone.
-    """
-
-    rank: int | None = None
-    iterations: int = 100
-    tolerance: float = 1e-5
-    starts: int = 2
-
-    def __post_init__(self):
-        check_limits(self)
-        if not 1 <= self.starts <= MOST_STARTS:
-            raise ConfigError(f"starts is {self.starts}; it must be from 1 to {MOST_STARTS}")
-
-
-def check_limits(config):
-    """Refuse a `rank`, a number of `iterations` or a `tolerance` that makes no sense.
-
-    Raises
-    ------
-    ConfigError
-    """
-    if config.rank is not None and not 1 <= config.rank <= MOST_RANK:
-        raise ConfigError(f"rank is {config.rank}; it must be from 1 to {MOST_RANK}")
-    if not 1 <= config.iterations <= MOST_ITERATIONS:
-        raise ConfigError(f"iterations is {config.iterations}; it must be from 1 to {MOST_ITERATIONS}")
-    if not 0 <= config.tolerance < 1:
-        raise ConfigError(f"tolerance is {config.tolerance:g}; it must be at least 0 and below 1")
+    rank: int | None = parameter(
+        None, "Number of CP components at the start; None: 30 up to 100,000 entries, 100 above.", ge=1, le=1000
+    )
+    iterations: int = parameter(100, "At most so many.", ge=1, le=1_000_000)
+    tolerance: float = parameter(
+        1e-5, "Growth of the bound, relative to its value after two iterations, below which to stop.", ge=0, lt=1
+    )
+    starts: int = parameter(
+        2,
+        "The first from singular vectors, all others at random; that of the largest bound is kept. The authors' program has the first "
+        "alone.",
+        ge=1,
+        le=1000,
+    )
 
 
 def start_rank(config, size):

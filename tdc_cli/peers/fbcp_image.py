@@ -20,44 +20,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ConfigError
 from ..methods import silent
+from ..methods.parameters import Parameters, parameter
 from ..tensor import check_observed, largest_size
-from .fbcp import check_limits, fit, summary
+from .fbcp import fit, summary
 from .variational import Factors, Gamma
 
 # The levels and the noise precision at the start, of the authors.
 LEVELS, START_PRECISION = 255.0, 1e4
 # Weight of the neighbours at smoothing 1, and how fast it falls with the distance when all entries are observed.
 PULL, FALL = 5.0, 2.0
-MOST_SMOOTHING = 1000.0
 
 
 @dataclass(frozen=True)
-class Config:
-    """Parameters of FBCP for photographs.
+class Config(Parameters):
+    """Parameters of FBCP for photographs."""
 
-    Attributes
-    ----------
-    rank : int
-        Number of CP components at the start.
-    iterations : int
-        At most so many.
-    tolerance : float
-        Second difference of the bound, relative to its value after two iterations, below which to stop.
-    smoothing : float
-        Strength of the mixture prior along modes 0 and 1; 0: none. The authors take 1, and 0.1 for a facade.
-    """
-
-    rank: int = 100
-    iterations: int = 20
-    tolerance: float = 1e-4
-    smoothing: float = 0.0
-
-    def __post_init__(self):
-        check_limits(self)
-        if not 0 <= self.smoothing <= MOST_SMOOTHING:
-            raise ConfigError(f"smoothing is {self.smoothing:g}; it must be from 0 to {MOST_SMOOTHING:g}")
+    rank: int = parameter(100, "Number of CP components at the start.", ge=1, le=1000)
+    iterations: int = parameter(20, "At most so many.", ge=1, le=1_000_000)
+    tolerance: float = parameter(
+        1e-4, "Second difference of the bound, relative to its value after two iterations, below which to stop.", ge=0, lt=1
+    )
+    smoothing: float = parameter(
+        0.0, "Strength of the mixture prior along modes 0 and 1; 0: none. The authors take 1, and 0.1 for a facade.", ge=0, le=1000
+    )
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent):

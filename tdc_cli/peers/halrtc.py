@@ -24,12 +24,10 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ..errors import ConfigError
 from ..methods import Completion, silent
+from ..methods.parameters import Parameters, parameter
 from ..tensor import fold, unfold
 from .lowrank import (
-    check_stopping,
-    check_weights,
     in_data,
     in_units,
     mode_weights,
@@ -41,36 +39,16 @@ from .lowrank import (
 
 
 @dataclass(frozen=True)
-class Config:
-    """Parameters of HaLRTC.
+class Config(Parameters):
+    """Parameters of HaLRTC."""
 
-    Attributes
-    ----------
-    weights : tuple of float
-        Weight of each mode, of any sum; empty: equal, a thousandth for modes of fewer than 5 rows.
-    start : float
-        Largest singular value over the first threshold, above 1.
-    growth : float
-        Factor of the penalty in every iteration, at least 1.
-    tolerance : float
-        Change of X, relative to the observed entries, that ends the run.
-    iterations : int
-        At most so many.
-    """
-
-    weights: tuple[float, ...] = ()
-    start: float = 1.5
-    growth: float = 1.05
-    tolerance: float = 1e-5
-    iterations: int = 500
-
-    def __post_init__(self):
-        check_weights(self.weights)
-        if not 1 < self.start < 1e6:
-            raise ConfigError(f"start is {self.start:g}; it must be above 1 and below 1e+06")
-        if not 1 <= self.growth <= 2:
-            raise ConfigError(f"growth is {self.growth:g}; it must be from 1 to 2")
-        check_stopping(self.tolerance, self.iterations)
+    weights: tuple[float, ...] = parameter(
+        (), "Weight of each mode, of any sum; empty: equal, a thousandth for modes of fewer than 5 rows.", gt=0.0
+    )
+    start: float = parameter(1.5, "Largest singular value over the first threshold, above 1.", gt=1, lt=1e6)
+    growth: float = parameter(1.05, "Factor of the penalty in every iteration, at least 1.", ge=1, le=2)
+    tolerance: float = parameter(1e-5, "Change of X, relative to the observed entries, that ends the run.", gt=0, lt=1)
+    iterations: int = parameter(500, "At most so many.", ge=1, le=1_000_000)
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):

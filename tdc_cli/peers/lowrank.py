@@ -128,30 +128,6 @@ def in_data(estimate, values, observed, unit):
     return np.where(observed, values, unit * estimate)
 
 
-def check_weights(weights):
-    """Refuse weights of modes that are not above 0 and finite.
-
-    Raises
-    ------
-    ConfigError
-    """
-    if not all(0 < w < np.inf for w in weights):
-        raise ConfigError(f"weights are {', '.join(f'{w:g}' for w in weights)}; they must be above 0 and finite")
-
-
-def check_stopping(tolerance, iterations, least=1):
-    """Refuse a tolerance that is not between 0 and 1, and a number of iterations that is not from `least` to a million.
-
-    Raises
-    ------
-    ConfigError
-    """
-    if not 0 < tolerance < 1:
-        raise ConfigError(f"tolerance is {tolerance:g}; it must be above 0 and below 1")
-    if not least <= iterations <= 1_000_000:
-        raise ConfigError(f"iterations is {iterations}; it must be from {least} to 1000000")
-
-
 def mode_weights(weights, shape):
     """Weights of the modes, adding up to 1.
 

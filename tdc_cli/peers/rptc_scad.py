@@ -31,10 +31,10 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ..errors import ConfigError
 from ..methods import Completion, silent
+from ..methods.parameters import Parameters, parameter
 from ..tensor import fold, unfold
-from .lowrank import check_stopping, in_data, in_units, shrink_singular_values, singular_values, split
+from .lowrank import in_data, in_units, shrink_singular_values, singular_values, split
 
 A = 3.7
 # Where the median singular value is nothing but rounding: knees of at least this share of the largest one.
@@ -42,38 +42,20 @@ LEAST_KNEE = 1e-6
 
 
 @dataclass(frozen=True)
-class Config:
-    """Parameters of RPTC_scad.
+class Config(Parameters):
+    """Parameters of RPTC_scad."""
 
-    Attributes
-    ----------
-    knee : float
-        lambda of the penalty over the median singular value at the start, where half or more is observed; else times the root of the odds
-        of missing.
-    start : float
-        Largest singular value over the first threshold, above 1.
-    growth : float
-        Factor of the penalty in every iteration, at least 1.
-    tolerance : float
-        Change of X, relative to the observed entries, that ends the run.
-    iterations : int
-        At most so many.
-    """
-
-    knee: float = 0.3
-    start: float = 1.5
-    growth: float = 1.05
-    tolerance: float = 1e-5
-    iterations: int = 500
-
-    def __post_init__(self):
-        if not 0 < self.knee < 1e6:
-            raise ConfigError(f"knee is {self.knee:g}; it must be above 0 and below 1e+06")
-        if not 1 < self.start < 1e6:
-            raise ConfigError(f"start is {self.start:g}; it must be above 1 and below 1e+06")
-        if not 1 <= self.growth <= 2:
-            raise ConfigError(f"growth is {self.growth:g}; it must be from 1 to 2")
-        check_stopping(self.tolerance, self.iterations)
+    knee: float = parameter(
+        0.3,
+        "lambda of the penalty over the median singular value at the start, where half or more is observed; else times the root of the "
+        "odds of missing.",
+        gt=0,
+        lt=1e6,
+    )
+    start: float = parameter(1.5, "Largest singular value over the first threshold, above 1.", gt=1, lt=1e6)
+    growth: float = parameter(1.05, "Factor of the penalty in every iteration, at least 1.", ge=1, le=2)
+    tolerance: float = parameter(1e-5, "Change of X, relative to the observed entries, that ends the run.", gt=0, lt=1)
+    iterations: int = parameter(500, "At most so many.", ge=1, le=1_000_000)
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):

@@ -32,60 +32,30 @@ from functools import reduce
 import numpy as np
 import scipy.fft
 
-from ..errors import ConfigError
 from ..methods import Completion, silent
-from .lowrank import check_stopping, in_data, in_units
+from ..methods.parameters import Parameters, parameter
+from .lowrank import in_data, in_units
 
-PENALTIES = ("quadratic", "variation")
 # The authors' tolerance holds for values up to 255.
 GREY_LEVELS = 255.0
 
 
 @dataclass(frozen=True)
-class Config:
-    """Parameters of SPC.
+class Config(Parameters):
+    """Parameters of SPC."""
 
-    Attributes
-    ----------
-    penalty : {"quadratic", "variation"}
-        Of neighbours that differ: the square of the difference, or its size.
-    strength : float
-        rho of the ordered modes.
-    ordered_modes : tuple of int
-        Modes with a spatial or temporal order.
-    snr : float
-        Ratio of the observed entries to what is left of them at the end, in dB.
-    refitted : int
-        Terms that a sweep works on.
-    patience : float
-        Relative progress of a sweep below which a term joins.
-    tolerance : float
-        Progress for an observed entry below which a term joins, for values up to 255.
-    iterations : int
-        At most so many sweeps.
-    """
-
-    penalty: str = "quadratic"
-    strength: float = 0.5
-    ordered_modes: tuple = ()
-    snr: float = 25.0
-    refitted: int = 10
-    patience: float = 0.01
-    tolerance: float = 1e-5
-    iterations: int = 1000
-
-    def __post_init__(self):
-        if self.penalty not in PENALTIES:
-            raise ConfigError(f"penalty '{self.penalty}' is not one of {', '.join(PENALTIES)}")
-        if not 0 <= self.strength < 1e9:
-            raise ConfigError(f"strength is {self.strength:g}; it must be from 0 to below 1e+09")
-        if not 0 < self.snr <= 120:
-            raise ConfigError(f"snr is {self.snr:g}; it must be above 0 and at most 120")
-        if not 1 <= self.refitted <= 10_000:
-            raise ConfigError(f"refitted is {self.refitted}; it must be from 1 to 10000")
-        if not 0 < self.patience < 1:
-            raise ConfigError(f"patience is {self.patience:g}; it must be above 0 and below 1")
-        check_stopping(self.tolerance, self.iterations)
+    penalty: str = parameter(
+        "quadratic", "Of neighbours that differ: the square of the difference, or its size.", choices=("quadratic", "variation")
+    )
+    strength: float = parameter(0.5, "rho of the ordered modes.", ge=0, lt=1e9)
+    ordered_modes: tuple = parameter((), "Modes with a spatial or temporal order.")
+    snr: float = parameter(25.0, "Ratio of the observed entries to what is left of them at the end, in dB.", gt=0, le=120)
+    refitted: int = parameter(10, "Terms that a sweep works on.", ge=1, le=10_000)
+    patience: float = parameter(0.01, "Relative progress of a sweep below which a term joins.", gt=0, lt=1)
+    tolerance: float = parameter(
+        1e-5, "Progress for an observed entry below which a term joins, for values up to 255.", gt=0, lt=1
+    )
+    iterations: int = parameter(1000, "At most so many sweeps.", ge=1, le=1_000_000)
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent):
@@ -115,9 +85,6 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     ConfigError
         An ordered mode that the tensor does not have.
     """
-    for mode in config.ordered_modes:
-        if not 0 <= mode < values.ndim:
-            raise ConfigError(f"ordered mode {mode} does not exist: the tensor has modes 0 to {values.ndim - 1}")
     data, unit = in_units(values, observed)
     smoothers = [(Quadratic if config.penalty == "quadratic" else Variation)(config.strength) if k in config.ordered_modes else Free()
                  for k in range(data.ndim)]  # fmt: skip

@@ -35,54 +35,26 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import scipy.linalg
 
-from ..errors import ConfigError
 from ..methods import Completion, silent
+from ..methods.parameters import Parameters, parameter
 from ..tensor import fold, unfold
-from .lowrank import check_stopping, in_data, in_units, shrink_singular_values, soft
+from .lowrank import in_data, in_units, shrink_singular_values, soft
 
 
 @dataclass(frozen=True)
-class Config:
-    """Parameters of STDC.
+class Config(Parameters):
+    """Parameters of STDC."""
 
-    Attributes
-    ----------
-    ordered_modes : tuple of int
-        Modes with a factor, and whose neighbouring rows are alike; empty: all modes have a factor, and no rows are alike.
-    kappa : float
-        Strength of the likeness of neighbours.
-    omega : float
-        Strength of the penalty on the core.
-    tau : float
-        Scale of all penalties.
-    neighbours : int
-        How far rows may be apart to be called neighbours.
-    growth : float
-        Factor of the penalty in every iteration, above 1.
-    tolerance : float
-        Misfit or change, relative to the norm, that ends the run.
-    iterations : int
-        At most so many.
-    """
-
-    ordered_modes: tuple = ()
-    kappa: float = 10.0**0.2
-    omega: float = 10.0**-0.8
-    tau: float = 0.1
-    neighbours: int = 2
-    growth: float = 1.1
-    tolerance: float = 1e-3
-    iterations: int = 300
-
-    def __post_init__(self):
-        for name in ("kappa", "omega", "tau"):
-            if not 0 < getattr(self, name) < 1e6:
-                raise ConfigError(f"{name} is {getattr(self, name):g}; it must be above 0 and below 1e+06")
-        if not 1 <= self.neighbours <= 1000:
-            raise ConfigError(f"neighbours is {self.neighbours}; it must be from 1 to 1000")
-        if not 1 < self.growth <= 2:
-            raise ConfigError(f"growth is {self.growth:g}; it must be above 1 and at most 2")
-        check_stopping(self.tolerance, self.iterations)
+    ordered_modes: tuple = parameter(
+        (), "Modes with a factor, and whose neighbouring rows are alike; empty: all modes have a factor, and no rows are alike."
+    )
+    kappa: float = parameter(10.0**0.2, "Strength of the likeness of neighbours.", gt=0, lt=1e6)
+    omega: float = parameter(10.0**-0.8, "Strength of the penalty on the core.", gt=0, lt=1e6)
+    tau: float = parameter(0.1, "Scale of all penalties.", gt=0, lt=1e6)
+    neighbours: int = parameter(2, "How far rows may be apart to be called neighbours.", ge=1, le=1000)
+    growth: float = parameter(1.1, "Factor of the penalty in every iteration, above 1.", gt=1, le=2)
+    tolerance: float = parameter(1e-3, "Misfit or change, relative to the norm, that ends the run.", gt=0, lt=1)
+    iterations: int = parameter(300, "At most so many.", ge=1, le=1_000_000)
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
@@ -111,9 +83,6 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
     ConfigError
         An ordered mode that the tensor does not have.
     """
-    for mode in config.ordered_modes:
-        if not 0 <= mode < values.ndim:
-            raise ConfigError(f"ordered mode {mode} does not exist: the tensor has modes 0 to {values.ndim - 1}")
     data, unit = in_units(values, observed)
     modes = sorted(set(config.ordered_modes)) or range(data.ndim)
     power = norm_of_gram(unfold(data, modes[0])) or 1.0

@@ -27,8 +27,9 @@ import scipy.linalg
 
 from ..errors import ConfigError
 from ..methods import Completion, silent
+from ..methods.parameters import Parameters, parameter
 from ..tensor import fold, unfold
-from .lowrank import check_stopping, check_weights, in_units
+from .lowrank import in_units
 
 # Ranks by default: from 5 to 50, where a mode has so many rows.
 START_RANK, MOST_RANK = 5, 50
@@ -37,40 +38,17 @@ STEPS_AT_REST = 3
 
 
 @dataclass(frozen=True)
-class Config:
-    """Parameters of TMac.
+class Config(Parameters):
+    """Parameters of TMac."""
 
-    Attributes
-    ----------
-    ranks : tuple of int
-        Rank of each mode at the start; empty: 5, at most half of the largest.
-    most_ranks : tuple of int
-        Largest rank of each mode; empty: a quarter of its rows, from 2 to 50 and less than all of them.
-    increment : int
-        How many a rank grows by.
-    weights : tuple of float
-        Weight of each mode, of any sum; empty: equal.
-    tolerance : float
-        Relative change that ends the run.
-    iterations : int
-        At most so many.
-    """
-
-    ranks: tuple[int, ...] = ()
-    most_ranks: tuple[int, ...] = ()
-    increment: int = 1
-    weights: tuple[float, ...] = ()
-    tolerance: float = 1e-4
-    iterations: int = 500
-
-    def __post_init__(self):
-        for name in ("ranks", "most_ranks"):
-            if not all(rank >= 1 for rank in getattr(self, name)):
-                raise ConfigError(f"{name} are {', '.join(map(str, getattr(self, name)))}; they must be 1 or more")
-        if not 1 <= self.increment <= 1000:
-            raise ConfigError(f"increment is {self.increment}; it must be from 1 to 1000")
-        check_weights(self.weights)
-        check_stopping(self.tolerance, self.iterations)
+    ranks: tuple[int, ...] = parameter((), "Rank of each mode at the start; empty: 5, at most half of the largest.", ge=1)
+    most_ranks: tuple[int, ...] = parameter(
+        (), "Largest rank of each mode; empty: a quarter of its rows, from 2 to 50 and less than all of them.", ge=1
+    )
+    increment: int = parameter(1, "How many a rank grows by.", ge=1, le=1000)
+    weights: tuple[float, ...] = parameter((), "Weight of each mode, of any sum; empty: equal.", gt=0.0)
+    tolerance: float = parameter(1e-4, "Relative change that ends the run.", gt=0, lt=1)
+    iterations: int = parameter(500, "At most so many.", ge=1, le=1_000_000)
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent):

@@ -25,40 +25,22 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import scipy.fft
 
-from ..errors import ConfigError, InputError
+from ..errors import InputError
 from ..methods import Completion, silent
-from .lowrank import check_stopping, in_data, in_units, shrink_singular_values, soft
+from ..methods.parameters import Parameters, parameter
+from .lowrank import in_data, in_units, shrink_singular_values, soft
 
 LARGEST_PENALTY = 1e10
 
 
 @dataclass(frozen=True)
-class Config:
-    """Parameters of the t-SVD.
+class Config(Parameters):
+    """Parameters of the t-SVD."""
 
-    Attributes
-    ----------
-    penalty : float
-        rho at the start.
-    growth : float
-        Factor of the penalty in every iteration, at least 1.
-    tolerance : float
-        Change that ends the run, in units of the largest observed size.
-    iterations : int
-        At most so many.
-    """
-
-    penalty: float = 1e-4
-    growth: float = 1.1
-    tolerance: float = 1e-8
-    iterations: int = 500
-
-    def __post_init__(self):
-        if not 0 < self.penalty < LARGEST_PENALTY:
-            raise ConfigError(f"penalty is {self.penalty:g}; it must be above 0 and below {LARGEST_PENALTY:g}")
-        if not 1 <= self.growth <= 2:
-            raise ConfigError(f"growth is {self.growth:g}; it must be from 1 to 2")
-        check_stopping(self.tolerance, self.iterations)
+    penalty: float = parameter(1e-4, "rho at the start.", gt=0, lt=LARGEST_PENALTY)
+    growth: float = parameter(1.1, "Factor of the penalty in every iteration, at least 1.", ge=1, le=2)
+    tolerance: float = parameter(1e-8, "Change that ends the run, in units of the largest observed size.", gt=0, lt=1)
+    iterations: int = parameter(500, "At most so many.", ge=1, le=1_000_000)
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):

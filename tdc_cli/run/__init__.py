@@ -1,32 +1,7 @@
-"""The way of a file: read, decide what is missing, complete, restore what is known, measure, write.
+"""One way through the house for a picture, a clip and a tensor.
 
-`prepare` finds everything that can be found before any work; `execute` does the work. `run` is both. For tensors the first two are in
-`tensors`, for clips in `clip`. What pictures share with other inputs is in modules of its own: `job`, `options`, `outputs`, `holes`,
-`values`, `completing`, `outcome`, `seeds`.
+A `request.Request` says what is wanted. `plan.prepare` finds all that can be found before any work: a source that reads, holes that say what
+is missing, a sink that writes, and the regions between them. `execute.execute` completes region by region (`solve`), goes through what is
+completed frame by frame, measures it (`measure`), writes it (`sinks`) and reports (`reporting`). Folders of pictures are `folders` and
+`batch`.
 """
-
-from .holes import ALPHA
-from .job import BaseJob, Job, TensorJob
-from .outputs import UNCERTAINTY_FORMATS, sweep
-from .picture import Plan, check_options, execute, prepare, run
-from .seeds import DRAWS, HOLES, NOISE, stream
-from .values import LARGEST_VALUE
-
-__all__ = [
-    "ALPHA",
-    "DRAWS",
-    "HOLES",
-    "LARGEST_VALUE",
-    "NOISE",
-    "UNCERTAINTY_FORMATS",
-    "BaseJob",
-    "Job",
-    "Plan",
-    "TensorJob",
-    "check_options",
-    "execute",
-    "prepare",
-    "run",
-    "stream",
-    "sweep",
-]

@@ -3,20 +3,24 @@
 What comes of a file depends on that file and the options only, so the number of processes and their order change nothing but the time.
 """
 
-import os
+import contextlib
 import traceback
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor
 from dataclasses import replace
 from pathlib import Path
 
 from .. import media, methods
-from .. import run as pipeline
 from ..errors import OutputExists, TdcError
-from . import estimate
+from . import outputs
+from .describe import describe
+from .execute import run as complete_one
+from .plan import prepare
+from .pool import Processes, completed
 from .report import Report
 from .summary import Record
 from .threads import available
-from .workers import settle
+
+LOST = "not done, because a worker process was killed; if memory was short, try fewer `jobs`"
 
 
 def share(jobs, count, asked):
@@ -39,7 +43,7 @@ def share(jobs, count, asked):
     return jobs, asked or max(1, available() // jobs)
 
 
-def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods.silent):
+def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods.silent, executor=None):
     """Complete every file, or only look at it.
 
     Parameters
@@ -55,6 +59,8 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
         Begin no further file after one has failed; those that are being worked on are brought to their end.
     monitor : callable
         Called as ``monitor(done, total, label)`` after each file.
+    executor : concurrent.futures.Executor or None
+        Does the work, `jobs` files at a time, in place of processes of this program.
 
     Returns
     -------
@@ -64,7 +70,7 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
     records = {i: Record(str(task.path), "failed", task.error) for i, task in enumerate(batch.tasks) if task.error is not None}
     failed = len(records)
     # Looked for here too, so that going on with the last of many files does not start processes in vain.
-    records |= {i: record for i, task in enumerate(batch.tasks) if task.job is not None and (record := _finished(task.job))}
+    records |= {i: record for i, task in enumerate(batch.tasks) if task.request is not None and (record := _finished(task.request))}
     jobs = min(jobs, len(batch.tasks) - len(records))
 
     def todo():
@@ -72,105 +78,96 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
             if fail_fast and failed:
                 return
             if i not in records:
-                yield look if dry else complete, i, replace(task.job, threads=threads)
+                yield i, look if dry else complete, replace(task.request, threads=threads)
 
-    swept = [task.job for task in batch.tasks if task.job is not None and not dry]
-    pipeline.sweep(swept)
-    lost = None
+    swept = [task.request for task in batch.tasks if task.request is not None and not dry]
+    outputs.sweep(swept)
     try:
-        for i, record in _side_by_side(todo(), jobs, threads, fail_fast) if jobs > 1 else (_numbered(*item) for item in todo()):
-            records[i] = record
-            failed += record.status == "failed"
+        for i, record in _worked_on(todo(), executor, jobs, fail_fast):
+            records[i] = record or Record(str(batch.tasks[i].path), "failed", f"{batch.tasks[i].path}: {LOST}")
+            failed += records[i].status == "failed"
             monitor(len(records), len(batch.tasks), f"files, {failed} failed" if failed else "files")
-    except BrokenProcessPool:
-        lost = "not done, because a worker process was killed; if memory was short, try fewer --jobs"
     finally:
-        pipeline.sweep(swept)
-    for i, task in enumerate(batch.tasks):
-        if i not in records:
-            records[i] = Record(str(task.path), "failed", f"{task.path}: {lost}") if lost else Record(str(task.path), "not_run")
-    return tuple(records[i] for i in range(len(batch.tasks)))
+        outputs.sweep(swept)
+    return tuple(records.get(i) or Record(str(task.path), "not_run") for i, task in enumerate(batch.tasks))
 
 
-def complete(job):
+def complete(request):
     """Complete one picture, unless that is done already and finished files are to be skipped; returns a Record and raises nothing."""
 
-    return _guarded(job, lambda: Record(str(job.input), "done", report=pipeline.run(job).to_dict(), thumbnail=_thumbnail(job)))
+    return _guarded(request, lambda: Record(str(request.input), "done", report=complete_one(request).to_dict(), thumbnail=_thumbnail(request)))
 
 
-def look(job):
-    """What `complete` would do, as a Record whose report is `estimate.describe` of the plan; nothing is written."""
+def look(request):
+    """What `complete` would do, as a Record whose report is `describe` of the plan; nothing is written."""
 
-    return _guarded(job, lambda: Record(str(job.input), "done", report=estimate.describe(pipeline.prepare(job))))
+    return _guarded(request, lambda: Record(str(request.input), "done", report=describe(prepare(request))))
 
 
-def _guarded(job, work):
-    """Result of `work`, or a Record of the error that it raised; a job that is done already and to be skipped is none."""
-    path, trace = str(job.input), None
+def _guarded(request, work):
+    """Result of `work`, or a Record of the error that it raised; a request that is done already and to be skipped is none."""
+    path, trace = str(request.input), None
     try:
         return work()
     except OutputExists as error:
-        if job.skip_existing:
-            return _skipped(job)
+        if request.skip_existing:
+            return _skipped(request)
         text = str(error)
     except TdcError as error:
         text = str(error)
     except OSError as error:
         text = f"{error.filename or path}: {error.strerror or error}"
     except MemoryError:
-        text = "not enough memory; try fewer --jobs, or a smaller picture"
+        text = "not enough memory; try fewer `jobs`, or a smaller picture"
     except Exception as error:
         text, trace = f"unexpected {type(error).__name__}: {error}; run again with -v for the traceback", traceback.format_exc()
     text = " ".join(text.split())
     return Record(path, "failed", text if path in text else f"{path}: {text}", trace=trace)
 
 
-def _finished(job):
-    """Record of a job that is done already and to be skipped, or None."""
-    return _skipped(job) if job.skip_existing and job.finished else None
+def _finished(request):
+    """Record of a request that is done already and to be skipped, or None."""
+    return _skipped(request) if request.skip_existing and request.finished else None
 
 
-def _skipped(job):
-    """Record of a job that is not done again."""
-    return Record(str(job.input), "skipped", report=_earlier(job), thumbnail=_thumbnail(job))
+def _skipped(request):
+    """Record of a request that is not done again."""
+    return Record(str(request.input), "skipped", report=_earlier(request), thumbnail=_thumbnail(request))
 
 
-def _earlier(job):
-    """Report of the run that finished the job, where it was kept and is readable; else None."""
-    if job.report is None:
+def _earlier(request):
+    """Report of the run that finished the request, where it was kept and is readable; else None."""
+    if request.report is None:
         return None
     try:
-        return Report.from_json(Path(job.report).read_text(encoding="utf-8")).to_dict()
+        return Report.from_json(Path(request.report).read_text(encoding="utf-8")).to_dict()
     except (OSError, ValueError, TdcError):
         return None
 
 
-def _thumbnail(job):
+def _thumbnail(request):
     """Thumbnail of the picture as it was written, if there is to be an index of pages; None where it is gone again."""
-    if job.html is None:
+    if request.html is None:
         return None
     from ..view import page
 
     try:
-        written = media.read(job.output)
+        written = media.read(request.output)
     except (OSError, TdcError):
         return None
     return page.thumbnail(written.colour, written.full_range, written.mode == "CMYK")
 
 
-def _numbered(work, i, job):
-    return i, work(job)
-
-
-def _side_by_side(items, jobs, threads, fail_fast):
-    """Iterator over the results of ``_numbered(*item)`` in processes of their own, as they come."""
-    from joblib import Parallel, delayed, parallel_config
-
-    # Where the program is killed, joblib's helper process cleans up after it, and would say so to a user whom it does not concern.
-    silenced = "ignore::UserWarning:joblib.externals.loky.backend.resource_tracker"
-    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), silenced)))
-    with parallel_config("loky", inner_max_num_threads=threads, initializer=settle, initargs=(os.getpid(),)):
-        # One more file for each process in the queue keeps it from waiting, but would be begun after a failure.
-        ahead = jobs if fail_fast else 2 * jobs
-        pool = Parallel(jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=ahead, max_nbytes=None)
-        return pool(delayed(_numbered)(*item) for item in items)
+def _worked_on(todo, executor, jobs, fail_fast):
+    """Iterator over (i, Record) of the calls `todo` as they end; None in place of a Record where a worker was killed."""
+    if executor is None and jobs <= 1:
+        yield from ((i, work(request)) for i, work, request in todo)
+        return
+    # One more file for each process in the queue keeps it from waiting, but would be begun after a failure.
+    ahead = jobs if fail_fast else 2 * jobs
+    with contextlib.nullcontext(executor) if executor is not None else Processes(jobs) as pool:
+        for i, future in completed(pool, todo, ahead):
+            try:
+                yield i, future.result()
+            except BrokenExecutor:
+                yield i, None

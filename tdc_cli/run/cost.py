@@ -4,8 +4,13 @@ A guess to plan by, within a factor of three for photographs on a processor like
 lie, which it does not look at.
 """
 
+import contextlib
 import math
+import os
 from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import InputError
 
 
 @dataclass(frozen=True)
@@ -111,3 +116,62 @@ def clip_cost(method, entries, windows):
     each = CLIP_COSTS.get(method.module, COSTS[method.module])
     found = [_cost(each, entries * frames, estimated) for frames, estimated in windows]
     return sum(seconds for seconds, _ in found), max((space for _, space in found), default=0.0)
+
+
+def limit():
+    """Bytes of memory that this process may take: of the machine, of its control group, and of its address space; None where nobody tells.
+
+    Returns
+    -------
+    bytes : int or None
+    hard : bool
+        Whether more would end the process at once, as a limit of the address space does.
+    """
+    found = []
+    with contextlib.suppress(AttributeError, ValueError, OSError):  # not told on every system
+        found.append((os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), False))
+    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError):
+            found.append((int(Path(file).read_text()), True))
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        space = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if space != resource.RLIM_INFINITY:
+            found.append((space, True))
+    return min(found, default=(None, False))
+
+
+def too_much(path, space):
+    """Words for a run on `path` that may want more than the `limit`; else None.
+
+    Raises
+    ------
+    InputError
+        The limit would end the process, whatever library asks for the memory.
+    """
+    there, hard = limit()
+    if there is None or space <= there:
+        return None
+    whose = "this process may take" if hard else "the machine has"
+    words = f"{path}: may take {space / 1e9:.1f} GB of memory, and {whose} {there / 1e9:.1f} GB"
+    if hard:
+        raise InputError(f"{words}; raise the limit, or try a part of it")
+    return words
+
+
+def together(estimates, jobs):
+    """Estimate of a batch from those of its pictures, `jobs` at a time."""
+    return {"seconds": sum(e["seconds"] for e in estimates), "bytes": jobs * max((e["bytes"] for e in estimates), default=0)}
+
+
+def in_words(estimate):
+    """Such as ``about 3 min on one core and 300 MB``."""
+    seconds, space = estimate["seconds"], estimate["bytes"]
+    for unit, name in ((3600, "h"), (60, "min"), (1, "s")):
+        if seconds >= unit:
+            time = f"{math.ceil(seconds / unit)} {name}"
+            break
+    else:
+        time = "1 s"
+    return f"about {time} on one core and {math.ceil(space / 1e7) * 10} MB"

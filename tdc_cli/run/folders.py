@@ -5,36 +5,37 @@ that of the masks. Everything here looks at names only; nothing is opened.
 """
 
 import os
-import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .. import media
-from .. import run as pipeline
+from .. import media, methods
 from ..errors import ConfigError, InputError, MaskError, OutputError, TdcError
 from ..media import files
+from ..names import ALPHA
+from . import configure
+from .request import Request, check
 
-# Job's field -> what is appended to the name of the picture, which thereby stays the only one of its name: a.png.json.
-APPENDED = {"report": ".json", "html": ".html", "uncertainty": ".npy", "panel": ".png", "incomplete": ""}
+# Request's field -> what is appended to the name of the picture, which thereby stays the only one of its name: a.png.json.
+APPENDED = {"report": ".json", "html": ".html", "uncertainty": ".npy", "panel": ".png", "save_incomplete": ""}
 
 
 @dataclass(frozen=True)
 class Task:
-    """A file of a batch: a job, or the reason why there is none.
+    """A file of a batch: a request, or the reason why there is none.
 
     Attributes
     ----------
     path : Path
         The picture, as it is reached from the inputs.
-    job : pipeline.Job or None
+    request : Request or None
     error : str or None
         What was found before any work.
     """
 
     path: Path
-    job: pipeline.Job | None = None
+    request: Request | None = None
     error: str | None = None
 
 
@@ -63,11 +64,9 @@ class Batch:
 
 def natural(path):
     """Sort key of a path that puts ``frame2`` before ``frame10``."""
-    def key(text):
-        return [int(piece) if i % 2 else piece.casefold() for i, piece in enumerate(re.split(r"(\d+)", text))]
-
     # The extension comes last: `cat.png` before `cat10.jpg`.
     *folders, name = Path(path).parts
+    key = files.natural
     return [*((key(folder), key(""), folder) for folder in folders), (key(Path(name).stem), key(Path(name).suffix), name)]
 
 
@@ -76,7 +75,7 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
 
     Parameters
     ----------
-    template : pipeline.Job
+    template : Request
         Holds the options. `output` and the further outputs are folders; `mask` and `reference` files or folders; `input` is not used.
     inputs : sequence of path-like
         Files and folders. One folder alone is mirrored by the output folder; of several inputs each is put there under its own name.
@@ -96,7 +95,8 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
     ConfigError, InputError, OutputError
         Contradictory options; no pictures; outputs that exist, that share a name, or that would replace an input.
     """
-    pipeline.check_options(template)
+    check(template)
+    configure.check_method(template, methods.get(template.method))
     folders = {key: path for key, path in template.outputs.items() if key != "mask"}  # which goes beside the incomplete picture
     _check_folders(folders, inputs)
     found = _Search(recursive, _passed_over(template, inputs, mask_suffix, folders.values()))
@@ -120,17 +120,17 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
         raise InputError(f"{', '.join(map(str, inputs))}: {_nothing(found.ignored, recursive)}")
     if not (template.names_holes or any(_may_hold_nan(path) for path, _ in found.pictures)):
         raise ConfigError(
-            "nothing says what is missing; give --mask FOLDER (a mask for every picture, white = missing), or --missing-ratio 0.5 to hide "
+            "nothing says what is missing; give `mask=FOLDER` (a mask for every picture, white = missing), or `missing_ratio=0.5` to hide "
             "half of whole pictures"
         )
     tasks.sort(key=lambda task: natural(task.path))
     summaries = () if template.report is None else (template.report / "summary.json", template.report / "summary.csv")
     index = None if template.html is None else template.html / "index.html"
-    results = _check_names([task.job for task in tasks if task.job], folders["image"])
+    results = _check_names([task.request for task in tasks if task.request], folders["image"])
     there = [path for path in (*results, *summaries, *([index] if index else [])) if path.exists()]
     if there and not (template.overwrite or template.skip_existing):
         more = f" (and {len(there) - 1} more)" if len(there) > 1 else ""
-        raise OutputError(f"{there[0]}: exists already{more}; give --skip-existing to do the others, or --overwrite to replace it")
+        raise OutputError(f"{there[0]}: exists already{more}; give `skip_existing` to do the others, or `overwrite` to replace it")
     return Batch(tuple(tasks), dict(found.ignored), summaries, index)
 
 
@@ -144,7 +144,7 @@ def _nothing(ignored, recursive):
     passed = ", ".join(f"{kind} {count}" for kind, count in ignored.items() if count)
     hint = f"pictures end in {', '.join(media.extensions())}"
     if ignored["folders"] and not recursive:
-        hint = "--recursive enters folders in folders"
+        hint = "`recursive` enters folders in folders"
     return f"no pictures found{f' (passed over: {passed})' if passed else ''}; {hint}"
 
 
@@ -171,7 +171,7 @@ def _passed_over(template, inputs, mask_suffix, folders):
     beside = template.mask is not None and os.path.realpath(template.mask) in read
     if beside and not mask_suffix:
         raise ConfigError(
-            f"{template.mask}: holds both the pictures and their masks; give --mask-suffix TEXT, what the masks' names end in"
+            f"{template.mask}: holds both the pictures and their masks; give `mask_suffix=TEXT`, what the masks' names end in"
         )
 
     def why(path):
@@ -247,7 +247,7 @@ class Companions:
 
     def of(self, place, picture):
         """Path of the file for the picture at `place`; MaskError or InputError if there is not exactly one."""
-        if self._given is None or str(self._given) == pipeline.ALPHA or not Path(self._given).is_dir():
+        if self._given is None or str(self._given) == ALPHA or not Path(self._given).is_dir():
             return self._given
         folder = Path(self._given) / place.parent
         if folder not in self._listed:
@@ -272,18 +272,18 @@ def _stems(folder):
     return found
 
 
-def _check_names(jobs, folder):
+def _check_names(requests, folder):
     """Iterate over the paths of all results; OutputError if two share a name, or if one would replace what is read."""
     fold = str.casefold if _folds_case(folder) else str
-    read = {os.path.realpath(path) for job in jobs for path in (job.input, job.mask, job.reference) if path is not None}
+    read = {os.path.realpath(path) for request in requests for path in (request.input, request.mask, request.reference) if path is not None}
     seen = {}
-    for job in jobs:
-        for path in job.outputs.values():
+    for request in requests:
+        for path in request.outputs.values():
             # Names that differ in the form of their accents only are one file on some systems, and look like one on all.
             key = fold(unicodedata.normalize("NFC", os.path.abspath(path)))
             if key in seen:
-                raise OutputError(f"{path}: would be the result of both {seen[key]} and {job.input}; rename one, or complete them apart")
-            seen[key] = job.input
+                raise OutputError(f"{path}: would be the result of both {seen[key]} and {request.input}; rename one, or complete them apart")
+            seen[key] = request.input
             if os.path.realpath(path) in read:
                 raise OutputError(f"{path}: is one of the inputs itself; name another folder")
             yield path

@@ -1,139 +1,410 @@
-"""What is missing in a picture: by a mask, transparency, a colour, NaN, or simulated."""
+"""What is missing in each frame: by a mask, transparency, a colour, NaN, or simulated.
+
+Each kind of holes has a method ``reader(start)``, which gives a function of a frame's number and its `Media`: called with rising numbers
+from `start` on, it gives the frame's `holes.Mask`, or None where these holes leave the frame alone. So an input of any length is gone
+through with its masks beside it, as often as needed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from .. import holes
 from ..errors import ConfigError, InputError, MaskError
-from ..media.masks import read_mask
-from .seeds import HOLES, stream
+from ..media import tensor
+from ..media.files import digest
+from ..media.masks import Masks, read_mask, read_masks
+from ..media.video.clip_formats import FOLDER
+from ..names import CLIP, TENSOR
+from .streams import HOLES, stream
 
-ALPHA = "alpha"  # in place of a mask's name
+
+class Holes(Protocol):
+    """What is missing.
+
+    Attributes
+    ----------
+    looks : bool
+        Whether it depends on what is in the frames.
+    """
+
+    looks: bool
+
+    def reader(self, start: int) -> Callable:
+        """See the module."""
 
 
-def decide(job, source):
-    """Decide which entries of a picture are missing.
+@dataclass(frozen=True)
+class Same:
+    """One mask for all of the frames `numbers`."""
+
+    looks = False
+    mask: holes.Mask
+    numbers: frozenset = frozenset({0})
+
+    def reader(self, start):
+        """See the module."""
+        return lambda number, media: self.mask if number in self.numbers else None
+
+
+@dataclass(frozen=True)
+class Moving:
+    """A mask for each of many frames.
+
+    Attributes
+    ----------
+    masks : Masks
+    numbers : tuple of int
+        Frames that they are for.
+    unit : float
+        Factor that brings their levels to 0..255.
+    threshold, invert, dilate
+        See `holes.from_image`.
+    """
+
+    looks = False
+    masks: Masks
+    numbers: tuple
+    unit: float
+    threshold: float
+    invert: bool
+    dilate: int
+
+    def reader(self, start):
+        """See the module."""
+        left = [number for number in self.numbers if number >= start]
+        levels = self.masks.frames(len(self.numbers) - len(left))
+
+        def read(number, media):
+            if not left or number != left[0]:
+                return None
+            left.pop(0)
+            grey, alpha = next(levels)
+            return holes.from_levels(
+                np.asarray(grey, dtype=float) * self.unit, alpha, threshold=self.threshold, invert=self.invert, dilate=self.dilate
+            )
+
+        return read
+
+
+@dataclass(frozen=True)
+class Coloured:
+    """Where a frame has the colour that stands for holes.
+
+    Attributes
+    ----------
+    color : (int, int, int)
+    tolerance, dilate : float, int
+        See `holes.from_color`.
+    """
+
+    looks = True
+    color: tuple
+    tolerance: float
+    dilate: int
+
+    def reader(self, start):
+        """See the module."""
+        return lambda number, media: holes.Mask(
+            ~holes.grown(holes.color_distance(media.colour, self.color) <= self.tolerance, self.dilate)
+        )
+
+
+@dataclass(frozen=True)
+class Transparent:
+    """Where a frame is wholly transparent, grown by `dilate` pixels."""
+
+    looks = True
+    dilate: int
+
+    def reader(self, start):
+        """See the module."""
+
+        def read(number, media):
+            alpha = media.values[..., -1]
+            partly = np.count_nonzero((alpha > 0) & (alpha < (media.full_range or 1)))
+            return holes.Mask(~holes.grown(alpha == 0, self.dilate), int(partly))
+
+        return read
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Holes that depend on seed, pattern, ratio, shape of a frame's colours and the frame's number only."""
+
+    looks = False
+    shape: tuple
+    ratio: float
+    pattern: str
+    seed: int
+
+    def reader(self, start):
+        """See the module."""
+
+        def streams(number):
+            return stream(self.seed, HOLES, number)
+
+        return lambda number, media: holes.Mask(holes.simulate_frame(self.shape, self.ratio, self.pattern, number, streams))
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Frames that are lost altogether."""
+
+    looks = False
+    shape: tuple
+    numbers: frozenset
+
+    def reader(self, start):
+        """See the module."""
+        nothing = holes.Mask(np.zeros(self.shape, dtype=bool))
+        return lambda number, media: nothing if number in self.numbers else None
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """No holes but where there is NaN."""
+
+    looks = False
+
+    def reader(self, start):
+        """See the module."""
+        return lambda number, media: None
+
+
+@dataclass(frozen=True)
+class Valued:
+    """Other holes, and what values themselves say is missing: NaN, and numbers that stand for it.
+
+    Attributes
+    ----------
+    others : Holes
+    numbers : tuple of float
+    shape : tuple
+        Of a frame's colours.
+    frames : range
+        Frames that are worked on.
+    path : str
+        Of the input, for messages.
+    in_time : bool
+        Whether there are frames that follow each other.
+    """
+
+    looks = True
+    others: Holes
+    numbers: tuple
+    shape: tuple
+    frames: range
+    path: str
+    in_time: bool
+
+    def reader(self, start):
+        """See the module."""
+        other = self.others.reader(start)
+
+        def read(number, media):
+            mask = other(number, media)
+            if number not in self.frames:
+                return mask
+            path = self.path if not self.in_time else f"{self.path}, frame {number}"
+            absent = find_absent(media.colour, path, self.numbers)
+            if not absent.any():
+                return mask
+            mask = mask or holes.Mask(np.ones(self.shape, dtype=bool))
+            observed = mask.over(self.shape)
+            return replace(mask, observed=observed & ~absent, by_value=int(np.count_nonzero(absent & observed)))
+
+        return read
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What says which entries are missing.
+
+    Attributes
+    ----------
+    holes : Holes
+    source : str
+        One of `names.SAID_BY`.
+    pattern, mask : str or None
+        As in the report.
+    sha256 : str or None
+        Of the mask.
+    moving : bool
+        Whether each frame has a mask of its own.
+    notes, warnings : tuple of str
+    """
+
+    holes: Holes
+    source: str = "simulated"
+    pattern: str | None = None
+    mask: str | None = None
+    sha256: str | None = None
+    moving: bool = False
+    notes: tuple = ()
+    warnings: tuple = ()
+
+
+def find_absent(values, path, numbers=()):
+    """Where `values` are NaN or one of the numbers that stand for what is missing, a bool array; InputError where any is infinite."""
+    floats = values.dtype.kind == "f"
+    if floats and np.isinf(values).any():
+        raise InputError(f"{path}: {np.isinf(values).sum()} values are infinite; NaN marks missing entries, infinity is refused")
+    absent = np.isnan(values) if floats else np.zeros(values.shape, dtype=bool)
+    for number in numbers:
+        # Of single precision the value nearest to the number is meant, of integers the number itself.
+        absent |= values == (values.dtype.type(number) if floats else number)
+    return absent
+
+
+def decide(request, source, numbers, begin, end):
+    """Decide what is missing; in clips as far as it can be said without looking at the frames.
 
     Parameters
     ----------
-    job : Job
-    source : media.Media
+    request : Request
+    source : Source
+    numbers : tuple of int
+        Frames that the mask is for.
+    begin, end : int
+        Frames that are worked on.
 
     Returns
     -------
-    observed : ndarray of bool, of the shape of the colours
-    described : dict
-        As in the report.
-    notes, warnings : list of str
-
-    Raises
-    ------
-    ConfigError
-        Nothing says what is missing, or not in a way that fits the picture.
-    InputError, MaskError
-    """
-    colour = source.colour
-    described = {"source": "simulated", "pattern": None, "mask": None, "grey_levels": 0}
-    nan = find_nan(colour, source.path)
-    read = _read(job, source)
-    observed = np.ones(colour.shape, dtype=bool)
-    if read is not None:
-        observed = read.over(colour.shape).copy()
-        kind = "color" if job.mask_color is not None else "alpha" if str(job.mask) == ALPHA else "mask"
-        described |= {"source": kind, "mask": str(job.mask) if kind == "mask" else None, "grey_levels": read.grey_levels}
-    elif job.missing_ratio is not None:
-        observed = holes.simulate(colour.shape, job.missing_ratio, job.missing_pattern, stream(job.seed, HOLES))
-        described |= {"pattern": job.missing_pattern}
-    elif nan.any():
-        described |= {"source": "nan"}
-    elif not job.names_holes:
-        transparent = " (or --mask alpha: what is transparent)" if source.has_alpha else ""
-        raise ConfigError(
-            f"{source.path}: nothing says what is missing; give --mask FILE (white = missing){transparent}, "
-            "or --missing-ratio 0.5 to hide half of a whole picture"
-        )
-    notes, warnings = (list(read.notes), list(read.warnings)) if read is not None else ([], [])
-    observed, more = without_nan(observed, nan, described["source"], source.path)
-    absent = ~observed
-    count = int(absent.sum())
-    described |= {
-        "count": count,
-        "pixels": int(holes.in_any_channel(absent).sum()),
-        "ratio": count / absent.size,
-    }
-    return observed, described, notes, warnings + more
-
-
-def find_nan(values, path):
-    """Where `values` are NaN, a bool array of their shape; InputError if any is infinite."""
-    if values.dtype.kind != "f":
-        return np.zeros(values.shape, dtype=bool)
-    if np.isinf(values).any():
-        raise InputError(f"{path}: {np.isinf(values).sum()} values are infinite; NaN marks missing entries, infinity is refused")
-    return np.isnan(values)
-
-
-def without_nan(observed, nan, source, path):
-    """`observed` without what is NaN, and a list of warnings.
-
-    Parameters
-    ----------
-    observed, nan : ndarray of bool, of equal shape
-    source : str
-        What says which entries are missing, as in the report.
-    path : str
-        For messages.
-
-    Raises
-    ------
-    MaskError
-        Nothing is left.
-    """
-    if not nan.any():
-        return observed, []
-    left = observed & ~nan
-    if not left.any():
-        raise MaskError(f"{path}: every entry is missing: nothing is left to complete from")
-    more = np.sum(nan & observed)
-    return left, [f"{path}: {more} further entries are NaN and count as missing"] if source != "nan" else []
-
-
-def from_picture(job, source):
-    """`holes.Mask` by the transparency of a picture or by the colour that stands for holes; None if the job names neither.
-
-    Parameters
-    ----------
-    job : PixelJob
-    source : media.Media
+    Decision
 
     Raises
     ------
     ConfigError, MaskError
     """
-    if job.mask_color is not None:
-        if source.full_range is None or source.mode == "CMYK" or (source.colour.ndim == 3 and source.colour.shape[2] != 3):
-            raise ConfigError(f"{source.path}: --mask-color is for grey and RGB pictures with 8 or 16 bits, not for {source.kind}")
-        return holes.from_color(
-            source.colour, job.mask_color, picture=source.path, tolerance=job.mask_tolerance, dilate=job.mask_dilate
-        )
-    if job.mask is not None and str(job.mask) == ALPHA:
-        if not source.has_alpha:
-            raise ConfigError(f"{source.path}: --mask alpha needs a picture with transparency, and this one is {source.kind}")
-        return holes.from_alpha(
-            source.values[..., -1], source.full_range or 1, picture=source.path, dilate=job.mask_dilate
-        )
-    return None
+    found = _decide(request, source, numbers, begin, end)
+    if source.dtype.kind != "f" and not request.missing_value:
+        return found
+    valued = Valued(found.holes, request.missing_value, source.colour_shape, range(begin, end), source.path, request.kind == CLIP)
+    return replace(found, holes=valued)
 
 
-def _read(job, source):
-    """`holes.Mask` of the mask picture, of the input's transparency or of the colour that stands for holes; None without any."""
-    if job.mask is None or str(job.mask) == ALPHA:
-        return from_picture(job, source)
-    return holes.from_image(
-        *read_mask(job.mask),
-        source.values.shape[:2],
-        name=str(job.mask),
-        picture=source.path,
-        threshold=job.mask_threshold,
-        invert=job.invert_mask,
-        dilate=job.mask_dilate,
-    )
+def with_values(request, source, decision, count):
+    """The decision and its warnings once it is known how many further entries are missing by their value.
+
+    Raises
+    ------
+    MaskError
+        No entry has a value that was said to stand for what is missing, and nothing else says what is.
+    """
+    numbers = " or ".join(f"{number:g}" for number in request.missing_value)
+    alone = decision.source == "simulated" and decision.pattern is None
+    if count and alone:
+        return replace(decision, source="value" if numbers else "nan")
+    if count:
+        said = f"{source.path}: {count} further entries are {f'NaN or {numbers}' if numbers else 'NaN'} and count as missing"
+        return replace(decision, warnings=(*decision.warnings, said))
+    if numbers and alone:
+        raise MaskError(f"{source.path}: no entry is {numbers}; give another `missing_value`")
+    return decision
+
+
+def _decide(request, source, numbers, begin, end):
+    if request.mask_color is not None:
+        return Decision(_by_colour(request, source), "color")
+    if request.mask_box:
+        boxes = holes.from_boxes(request.mask_box, source.shape[:2], picture=source.path, dilate=request.mask_dilate)
+        return Decision(Same(boxes, frozenset(numbers)), "box")
+    if request.missing_ratio is not None:
+        return Decision(_simulated(request, source, begin, end), pattern=request.pattern)
+    if request.mask is None:
+        return Decision(Nothing())
+    if request.kind == TENSOR:
+        mask = holes.from_array(
+            tensor.read_mask(request.mask), source.shape, name=str(request.mask), tensor=source.path, invert=request.invert_mask
+        )
+        return _of_mask(request, Same(mask), mask)
+    if request.by_transparency:
+        return _by_transparency(request, source)
+    masks = read_masks(request.mask) if request.kind == CLIP else None
+    if masks is None or (masks.count == 1 and masks.clip is not None and masks.clip.format != FOLDER):
+        mask = holes.from_image(
+            *read_mask(request.mask), source.shape[:2], name=str(request.mask), picture=source.path,
+            threshold=request.mask_threshold, invert=request.invert_mask, dilate=request.mask_dilate,
+        )  # fmt: skip
+        return _of_mask(request, Same(mask, frozenset(numbers)), mask)
+    return Decision(_moving(request, source, masks, numbers), "mask", mask=str(request.mask), sha256=masks.sha256, moving=True)
+
+
+def _of_mask(request, found, mask):
+    sha256 = digest(request.mask) if request.kind == CLIP else None
+    return Decision(found, "mask", mask=str(request.mask), sha256=sha256, notes=mask.notes, warnings=mask.warnings)
+
+
+def _by_colour(request, source):
+    shape = source.colour_shape
+    if source.full_range is None or source.mode == "CMYK" or (len(shape) == 3 and shape[2] != 3):
+        what = "frames" if request.kind == CLIP else "pictures"
+        raise ConfigError(f"{source.path}: `mask_color` is for grey and RGB {what} with 8 or 16 bits, not for {source.kind}")
+    if request.kind != CLIP:
+        colour = source.media.colour
+        return Same(holes.from_color(
+            colour, request.mask_color, picture=source.path, tolerance=request.mask_tolerance, dilate=request.mask_dilate
+        ))  # fmt: skip
+    color = holes.parse_color(request.mask_color)
+    if len(shape) == 2 and len(set(color)) > 1:
+        raise ConfigError(f"{source.path} is grey, and `mask_color` {request.mask_color} is not; give a grey such as '#ffffff'")
+    return Coloured(color, request.mask_tolerance, request.mask_dilate)
+
+
+def _by_transparency(request, source):
+    if not source.has_alpha:
+        what = "clip" if request.kind == CLIP else "picture"
+        raise ConfigError(f"{source.path}: `mask=alpha` needs a {what} with transparency, and this one is {source.kind}")
+    if request.kind == CLIP:
+        return Decision(Transparent(request.mask_dilate), "alpha")
+    alpha = source.media.values[..., -1]
+    mask = holes.from_alpha(alpha, source.full_range or 1, picture=source.path, dilate=request.mask_dilate)
+    return Decision(Same(mask), "alpha", notes=mask.notes, warnings=mask.warnings)
+
+
+def _simulated(request, source, begin, end):
+    shape, ratio, pattern, seed = source.colour_shape, request.missing_ratio, request.pattern, request.seed
+    if request.kind == CLIP and pattern != "frames":
+        return Simulated(shape, ratio, pattern, seed)
+    rng = stream(seed, HOLES)
+    if request.kind == CLIP:
+        lost = holes.lost_frames(end - begin, ratio, rng)
+        return Lost(shape, frozenset(begin + np.flatnonzero(lost)))
+    simulate = holes.simulate_tensor if request.kind == TENSOR else holes.simulate
+    return Same(holes.Mask(simulate(shape, ratio, pattern, rng)))
+
+
+def _moving(request, clip, masks, numbers):
+    if masks.count != len(numbers):
+        if request.mask_frames is not None:
+            raise MaskError(
+                f"mask {request.mask} has {masks.count} frames but `mask_frames` names {len(numbers)} of the {clip.count} of clip "
+                f"{clip.path}; give {len(numbers)} masks, or one picture for all of them"
+            )
+        raise MaskError(
+            f"mask {request.mask} has {masks.count} frames but clip {clip.path} has {clip.count}; give one picture for all frames, "
+            "one a frame, or say with `mask_frames` which frames they are for"
+        )
+    if masks.size != tuple(clip.shape[:2]):
+        raise MaskError(
+            f"mask {request.mask} is {masks.size[1]}x{masks.size[0]} pixels but clip {clip.path} is {clip.shape[1]}x{clip.shape[0]}; "
+            "they must have the same size"
+        )
+    low, top = 0.0, 0.0
+    for levels, _ in masks.frames():
+        if not np.isfinite(levels).all():
+            low = -1.0
+            break
+        low, top = min(low, float(levels.min())), max(top, float(levels.max()))
+    if low < 0:
+        raise MaskError(f"mask {request.mask} has levels that are negative or not finite; paint it black and white")
+    unit = holes.unit_of(top, str(request.mask))
+    if 0 < top * unit < request.mask_threshold and not request.invert_mask:
+        raise MaskError(
+            f"mask {request.mask} marks nothing in any frame: its brightest pixel is {top * unit:g} of 255, below the threshold "
+            f"{request.mask_threshold:g}; white = missing; give a lower `mask_threshold` or repaint the mask"
+        )
+    return Moving(masks, numbers, unit, request.mask_threshold, request.invert_mask, request.mask_dilate)

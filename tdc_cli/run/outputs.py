@@ -4,19 +4,19 @@ import os
 import sys
 from pathlib import Path
 
-from .. import media
 from ..errors import OutputError
 from ..media import files
+from ..names import STANDARD
 
 UNCERTAINTY_FORMATS = (".npy", ".tif", ".tiff", ".png")
 
 
-def check_paths(job, *, replace=False, make_folders=False, standard=(), folders=()):
+def check_paths(wanted, *, replace=False, make_folders=False, standard=(), folders=()):
     """Refuse to clobber, to write nowhere, and to write two things into one file; nothing has been read yet.
 
     Parameters
     ----------
-    job : BaseJob
+    wanted : Request, or another object with its `outputs` and `sources`
     replace : bool
         Whether outputs may exist.
     make_folders : bool
@@ -31,15 +31,15 @@ def check_paths(job, *, replace=False, make_folders=False, standard=(), folders=
     OutputError
     """
     seen = {}
-    for name, path in job.outputs.items():
-        if str(path) == media.STANDARD:
+    for name, path in wanted.outputs.items():
+        if str(path) == STANDARD:
             _check_standard(name, path, standard)
             continue
         hindrance = files.hindrance(path)
         if hindrance:
             raise OutputError(f"{path}: {hindrance}")
         real = os.path.realpath(path)
-        for role, source in job.sources.items():
+        for role, source in wanted.sources.items():
             # The reference may well be the input itself, but no result may replace something that is read.
             if source is not None and (real == os.path.realpath(source) or (path.exists() and _same_file(path, source))):
                 raise OutputError(f"{path}: is the {role} itself; name another file")
@@ -53,32 +53,32 @@ def check_paths(job, *, replace=False, make_folders=False, standard=(), folders=
         seen[real] = name
         if path.is_dir() and name not in folders:
             raise OutputError(f"{path}: is a folder; name a file in it")
-        if path.is_socket() or path.is_block_device() or os.path.islink(real):
-            raise OutputError(f"{path}: is a socket, a disk, or a link to itself; name a file")
+        if files.waits(path) or os.path.islink(real):
+            raise OutputError(f"{path}: is a pipe, a socket, a disk, or a link to itself; name a file, or - for standard output")
         if not path.parent.is_dir() and not make_folders:
             raise OutputError(f"{path}: folder {path.parent} does not exist; create it first")
         if (path.is_file() or (path.is_dir() and any(path.iterdir()))) and not replace:
-            raise OutputError(f"{path}: exists already; give --overwrite to replace it")
+            raise OutputError(f"{path}: exists already; give `overwrite` to replace it")
 
 
-def check_extensions(job, uncertainty=UNCERTAINTY_FORMATS):
-    """Refuse names of a `PixelJob`'s further results whose extensions say something else.
+def check_extensions(request, uncertainty=UNCERTAINTY_FORMATS):
+    """Refuse names of further results of pictures and clips whose extensions say something else.
 
     Raises
     ------
     OutputError
     """
-    if job.uncertainty is not None and Path(job.uncertainty).suffix.lower() not in uncertainty:
-        raise OutputError(f"{job.uncertainty}: uncertainty is written to {', '.join(uncertainty)}")
-    if job.panel is not None and Path(job.panel).suffix.lower() != ".png":
-        raise OutputError(f"{job.panel}: a panel is written to .png")
-    if job.html is not None and Path(job.html).suffix.lower() not in (".html", ".htm"):
-        raise OutputError(f"{job.html}: a page is written to .html")
+    if request.uncertainty is not None and Path(request.uncertainty).suffix.lower() not in uncertainty:
+        raise OutputError(f"{request.uncertainty}: uncertainty is written to {', '.join(uncertainty)}")
+    if request.panel is not None and Path(request.panel).suffix.lower() != ".png":
+        raise OutputError(f"{request.panel}: a panel is written to .png")
+    if request.html is not None and Path(request.html).suffix.lower() not in (".html", ".htm"):
+        raise OutputError(f"{request.html}: a page is written to .html")
 
 
-def sweep(jobs):
-    """Remove what killed runs have left in the folders that `jobs` write into."""
-    for folder in {path.parent for job in jobs for path in job.outputs.values()}:
+def sweep(requests):
+    """Remove what killed runs have left in the folders that `requests` write into."""
+    for folder in {path.parent for request in requests for path in request.outputs.values()}:
         files.sweep(folder)
 
 

@@ -23,11 +23,11 @@ def index(batch, records):
 
 
 def _entry(task, record, folder):
-    there = task.job is not None and record.status in ("done", "skipped")
+    there = task.request is not None and record.status in ("done", "skipped")
     return page.Entry(
         record.path,
         record.status.replace("_", " "),
-        page=os.path.relpath(task.job.html, folder).replace(os.sep, "/") if there else None,
+        page=os.path.relpath(task.request.html, folder).replace(os.sep, "/") if there else None,
         report=record.report,
         thumbnail=record.thumbnail,
         error=record.error and record.error.removeprefix(f"{record.path}: "),

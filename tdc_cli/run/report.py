@@ -6,9 +6,11 @@ Numbers are finite: what has no value is null, and `warnings` says why.
 
 import json
 import math
+import re
 from dataclasses import dataclass, field, fields
 
 from ..errors import InputError
+from ..names import MEASURES, SAID_BY
 
 VERSION = "tdc-report/1"
 SETTLED = 0.995  # share of the draws from which on the rank is told without it
@@ -36,7 +38,10 @@ def _map(items, nullable=False):
 
 
 _MIXTURE = {"weights": _NUMBERS, "means": _NUMBERS, "precisions": _NUMBERS}
-_MEASURES = {"rre": _NUMBER, "psnr": _NUMBER, "ssim": _NUMBER}
+_MEASURES = {
+    "properties": {m.key: _NUMBER for m in MEASURES if not m.later},
+    "optional": {m.key: _NUMBER for m in MEASURES if m.later},
+}
 
 SCHEMA = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -63,7 +68,7 @@ SCHEMA = {
             ),
             "missing": _object(
                 {
-                    "source": {"enum": ["mask", "alpha", "color", "nan", "simulated"]},
+                    "source": {"enum": list(SAID_BY)},
                     "pattern": _TEXT,
                     "count": {**_COUNT, "description": "missing entries, channels apart"},
                     "pixels": {**_COUNT, "description": "positions with any channel missing; of tensors the same as count"},
@@ -116,11 +121,11 @@ SCHEMA = {
             ),
             "metrics": _object(
                 {
-                    "all": _object(_MEASURES),
+                    "all": _object(**_MEASURES),
                     "missing": _object(
-                        _MEASURES, description="over missing entries; ssim is always null: it needs whole windows"
+                        **_MEASURES, description="over missing entries; ssim is always null: it needs whole windows"
                     ),
-                    "incomplete": _object(_MEASURES, description="of the input with holes as 0"),
+                    "incomplete": _object(**_MEASURES, description="of the input with holes as 0"),
                     "low_rank": _object(
                         {"rre": _NUMBER}, nullable=True, more=True, description="of the low-rank part alone; synthetic problems"
                     ),
@@ -189,13 +194,13 @@ class Report:
         values = {"schema": VERSION}
         for key in list(SCHEMA["properties"])[1:]:
             if getattr(self, key) is not None or key in SCHEMA["required"]:
-                values[key] = _plain(getattr(self, key), key, reasons)
+                values[key] = plain(getattr(self, key), key, reasons)
         values["warnings"] += reasons
         return values
 
     def to_json(self):
         """JSON text, two spaces of indent, with a final newline."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return dumps(self.to_dict())
 
     @classmethod
     def from_json(cls, text):
@@ -249,15 +254,8 @@ class Report:
             lines.append("  " + ", ".join(found))
         if self.metrics:
             for label, key in (("all entries", "all"), ("missing entries", "missing"), ("before, holes as 0", "incomplete")):
-                shown = [
-                    f"{title} {self.metrics[key][name]:{style}}{unit}"
-                    for title, name, style, unit in (
-                        ("PSNR", "psnr", ".2f", " dB"),
-                        ("SSIM", "ssim", ".4f", ""),
-                        ("RRE", "rre", ".4f", ""),
-                    )
-                    if self.metrics[key][name] is not None
-                ]
+                found = self.metrics[key]
+                shown = [f"{m.title} {found[m.key]:.{m.digits}f}{m.unit}" for m in MEASURES if found.get(m.key) is not None]
                 if shown:
                     lines.append(f"  {label}: {', '.join(shown)}")
         for key, path in self.outputs.items():
@@ -282,15 +280,21 @@ def _channels(described):
     return 1 if len(shape) == 2 or described["mode"] == "LA" else 3 if described["mode"] == "RGBA" else shape[2]
 
 
-def _plain(value, where, reasons):
-    """`value` as JSON types; floats that are not finite become None with a line in `reasons`."""
+def dumps(values, indent=2):
+    """JSON text with a final newline, in which no control character stands as it is."""
+    text = json.dumps(values, indent=indent, ensure_ascii=False, allow_nan=False)
+    return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+
+
+def plain(value, where="", reasons=None):
+    """`value` as JSON types; with a list of `reasons`, floats that are not finite become None with a line in it."""
     if isinstance(value, dict):
-        return {str(key): _plain(item, f"{where}.{key}", reasons) for key, item in value.items()}
+        return {str(key): plain(item, f"{where}.{key}", reasons) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item, f"{where}[{i}]", reasons) for i, item in enumerate(value)]
+        return [plain(item, f"{where}[{i}]", reasons) for i, item in enumerate(value)]
     if hasattr(value, "tolist"):  # NumPy's scalars and arrays, without importing NumPy
-        return _plain(value.tolist(), where, reasons)
-    if isinstance(value, float) and not math.isfinite(value):
+        return plain(value.tolist(), where, reasons)
+    if reasons is not None and isinstance(value, float) and not math.isfinite(value):
         reasons.append(f"{where} is null: its value was {value}")
         return None
     return value

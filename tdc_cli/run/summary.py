@@ -5,11 +5,11 @@ The layout is fixed by `SCHEMA` and versioned by its name, as that of reports.
 
 import csv
 import io
-import json
 import platform
 from dataclasses import dataclass
 
 from .. import __version__
+from ..names import MEASURES, cell
 from . import report
 
 VERSION = "tdc-batch/1"
@@ -41,7 +41,7 @@ SCHEMA = {
                         "path": {"type": "string", "description": "the picture that was read"},
                         "status": {
                             "enum": list(STATUSES),
-                            "description": "skipped: done before; not_run: after a failure, with --fail-fast",
+                            "description": "skipped: done before; not_run: after a failure, with fail_fast",
                         },
                         "error": {"type": ["string", "null"]},
                         "report": {
@@ -76,8 +76,7 @@ _COLUMNS = {
     "output": ("outputs", "image"),
     "method": ("method", "name"),
     "missing_ratio": ("missing", "ratio"),
-    "psnr": ("metrics", "all", "psnr"),
-    "ssim": ("metrics", "all", "ssim"),
+    **{m.key: ("metrics", "all", m.key) for m in MEASURES},
     "psnr_missing": ("metrics", "missing", "psnr"),
     "mean_sd": ("uncertainty", "mean_sd"),
     "seconds": ("timing", "total"),
@@ -143,7 +142,7 @@ class Summary:
             "seconds": self.seconds,
             "environment": {"python": platform.python_version(), "jobs": self.jobs, "threads": self.threads},
         }
-        return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return report.dumps(values)
 
     def to_csv(self):
         """Table as text, a line a file; what is not known is empty."""
@@ -154,7 +153,8 @@ class Summary:
             made = record.report or {}
             height, width = made["input"]["shape"][:2] if made else (None, None)
             figures = [_at(made, way) for way in _COLUMNS.values()]
-            table.writerow([record.path, record.status, record.error, width, height, *figures, "; ".join(made.get("warnings", ()))])
+            row = [record.path, record.status, record.error, width, height, *figures, "; ".join(made.get("warnings", ()))]
+            table.writerow(map(cell, row))
         return text.getvalue()
 
 

@@ -35,7 +35,7 @@ def scaled(stored, full_range, path, *, noise=0.0, rng=None):
     if noise:
         with np.errstate(over="ignore"):
             values = values + noise * rng.standard_normal(values.shape)
-        check_size(values, f"{path} with noise of {noise:g}", "give a smaller --add-noise")
+        check_size(values, f"{path} with noise of {noise:g}", "give a smaller `add_noise`")
     return values
 
 

@@ -45,12 +45,12 @@ class Files:
 
     @property
     def sources(self):
-        """As of a job of `pipeline`."""
+        """As of a `run.request.Request`."""
         return {"problem": self.problem}
 
     @property
     def outputs(self):
-        """As of a job of `pipeline`: every file that may be written."""
+        """As of a `run.request.Request`: every file that may be written."""
         named = {"problem": self.output, "report": self.report}
         if self.plot is not None:
             named |= {name: self.plot / f"{name}.png" for name in FIGURES}

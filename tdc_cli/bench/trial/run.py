@@ -1,18 +1,20 @@
 """One method at work on a problem, and what is reported of it."""
 
 import inspect
-import platform
 import time
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from ... import __version__, methods, metrics
+from ... import methods, metrics
 from ...errors import ConfigError
 from ...model.state import unit_weights
-from ...run import completing, threads
-from ...run.options import check_order
+from ...run import threads
+from ...run.configure import check_order
+from ...run.holes import Decision, Nothing
 from ...run.report import Report
+from ...run.reporting import compose, missing_of, uncertainty_of
+from ...run.solve import complete, counted, estimates_known
 from .. import synth
 from ..completing import METHOD_STREAM
 from ..curve import Curve
@@ -113,41 +115,42 @@ def run(source, method, config, *, seed, threads_limit=None, command=(), outputs
     problem, observed = source.problem, source.problem.observed
     curve = Curve(problem.latent) if watched and watchable(method) else None
     with threads.limited(threads_limit):
-        completion, compiling, working = completing.complete(
+        start = time.perf_counter()
+        completion, compiling = complete(
             method, config, problem.incomplete, observed, rng=np.random.default_rng([seed, METHOD_STREAM]), path=source.path,
             monitor=monitor, **({"watch": curve.watch} if curve else {}),
         )  # fmt: skip
+        working = time.perf_counter() - start - compiling
     if problem.noise_std == 0:
         completion = replace(completion, mean=np.where(observed, problem.noisy, completion.mean))
-    sd = completing.uncertainty(completion, config, observed, np.dtype(float), 1.0)
     measured, reasons = _measure(problem, completion)
     total = time.perf_counter() - begin
-    report = Report(
-        tool={"name": "tdc", "version": __version__},
-        command=list(command),
+    report = compose(
+        method,
+        completion.parameters,
+        command=command,
+        threads_asked=threads_limit,
         seed=seed,
         input={"path": source.path, "sha256": source.sha256, "shape": list(problem.shape), "dtype": "float64", "mode": "tensor"},
-        missing=_missing(observed),
-        method={"name": method.name, "parameters": completion.parameters},
-        rank=completion.rank,
-        mixture=completion.mixture,
-        noise_std=completion.noise_std,
-        diagnostics=completion.diagnostics,
-        uncertainty=completing.describe_uncertainty(completion, config, observed, sd, problem.latent, 1.0),
+        missing=missing_of(Decision(Nothing(), pattern="entries"), observed.size, *2 * [int((~observed).sum())]),
+        uncertainty=_uncertainty(problem, completion, config),
         metrics=measured,
         timing={"read": source.seconds, "compile": compiling, "complete": working, "write": 0.0, "total": source.seconds + total},
-        environment={"python": platform.python_version(), "threads": threads_limit or threads.available()},
         outputs=outputs or {},
         warnings=[*completion.warnings, *reasons],
+        **{name: getattr(completion, name) for name in ("rank", "mixture", "noise_std", "diagnostics")},
         synthetic=_truth(problem, completion),
     )
     return Trial(report, completion, curve)
 
 
-def _missing(observed):
-    count = int((~observed).sum())
-    return {"source": "simulated", "pattern": "entries", "count": count, "pixels": count, "ratio": count / observed.size, "mask": None,
-            "grey_levels": 0}  # fmt: skip
+def _uncertainty(problem, completion, config):
+    """The entry `uncertainty` of the report; None where the method gives none."""
+    sd, absent = completion.uncertainty, ~problem.observed
+    if sd is None:
+        return None
+    estimated = np.ones_like(absent) if estimates_known(config) else absent
+    return uncertainty_of([counted(completion.mean, sd, estimated, absent, problem.latent)], [completion.held_out])
 
 
 def _measure(problem, completion):

@@ -1,8 +1,8 @@
 """Tensors in and out: ``.npy``, ``.npz``, MATLAB's ``.mat`` and TIFF with any number of pages, of order 2 to 6.
 
 A tensor is a `Media` of the mode ``tensor``. One of several arrays in a file is said as ``FILE:NAME``. Its metadata hold ``variable``, the
-name it has in the file; ``others``, the arrays that go along with it into a file of the same format; ``left``, names of those that
-cannot be written again; ``axes``, of a TIFF.
+name it has in the file; ``others``, the arrays that go along with it into a file of the same format, name to `Variable`; ``left``, names
+of those that cannot be written again; ``axes``, of a TIFF.
 """
 
 from pathlib import Path
@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import InputError, MaskError, OutputError
-from .. import Media, formats
-from ..files import STANDARD, check_file, read_bytes, write_bytes
+from ...names import STANDARD
+from .. import array, formats
+from ..files import check_file, read_bytes, write_bytes
 from ..formats import Format
-from . import archive, matlab, stack, variable
+from ..pixels import Media
+from . import archive, matlab, tiff_series, variable
 from .variable import LARGEST_INTEGER
 
 __all__ = ["FORMATS", "LARGEST_INTEGER", "check", "encode", "left_out", "named", "read", "read_mask", "split", "write"]
@@ -71,6 +73,7 @@ def read(path):
         if Path(file).suffix.lower() in formats.EXTENSIONS.keys() - {e for f in FORMATS.values() for e in f.extensions}:
             raise InputError(f"{file}: is a picture; 'tdc complete-image' completes it")
         formats.named(file, table=FORMATS)
+    check_file(file, piped=True)
     made = _read(file, name, variable.ORDERS, keep=True)
     return Media(variable.tensor(made.values, str(path)), "tensor", str(path), made.sha256, made.metadata, made.format, made.notes)
 
@@ -120,19 +123,17 @@ def _read(file, name, orders, *, keep):
         held = _CONTAINERS[form].variables(content, file)
         name = variable.choose(held, name, file, orders)
         if not held[name].is_numbers:
-            raise InputError(f"{file}: {name} is a {held[name].in_words}; give an array of numbers")
+            raise InputError(f"{file}: {name} is no array of numbers ({held[name].in_words}); give one")
         try:
             values = held[name].load()
         except MemoryError as error:
-            raise InputError(f"{file}: {name} is a {held[name].in_words}, which is larger than the memory; give a smaller one") from error
+            raise InputError(f"{file}: {name} ({held[name].in_words}) is larger than the memory; give a smaller array") from error
         metadata["variable"] = name
         if keep:
             metadata |= _others({key: one for key, one in held.items() if key != name}, form, content)
     elif form == "TIFF":
-        values, metadata["axes"], notes = stack.decode(content, file)
+        values, metadata["axes"], notes = tiff_series.decode(content, file)
     else:
-        from .. import array
-
         values = array.load(content, file)
     return Media(values, "tensor", file, sha256, metadata, form, notes)
 
@@ -155,9 +156,7 @@ def _others(held, form, content):
     """Metadata of the other arrays of a file: those that can be written again, and the names of the rest."""
     if form == "MAT" and matlab.is_hdf5(content):
         return {"left": tuple(held)} if held else {}
-    kept = {key: one.load() for key, one in held.items() if form == "MAT" or one.dtype is not None}
-    if form == "MAT":
-        kept = {key: value for key, value in kept.items() if matlab.can_keep(value)}
+    kept = {key: one for key, one in held.items() if (matlab.can_keep(one.load()) if form == "MAT" else one.dtype is not None)}
     left = tuple(key for key in held if key not in kept)
     return ({"others": kept} if kept else {}) | ({"left": left} if left else {})
 
@@ -182,11 +181,9 @@ def left_out(form, media):
 
 def encode(media, form):
     """Bytes of the tensor `media` as a file of the format `form`; other arrays go along where that is the format they came in."""
-    from .. import array
-
     if form.name != media.format:
         media = _alone(media)
-    return {"NPY": array.encode, "NPZ": archive.encode, "MAT": matlab.encode, "TIFF": stack.encode}[form.name](media)
+    return {"NPY": array.encode, "NPZ": archive.encode, "MAT": matlab.encode, "TIFF": tiff_series.encode}[form.name](media)
 
 
 def _alone(media):

@@ -77,17 +77,26 @@ def _of_hdf5(content, path):
 
     try:
         file = h5py.File(io.BytesIO(content), "r")
-        return {name: _stored(item) for name, item in file.items() if not name.startswith("#")}  # '#refs#': what cells hold
+        return {name: _stored(file, name) for name in file if not name.startswith("#")}  # '#refs#': what cells hold
     except (*DAMAGE, RuntimeError) as error:
         raise damaged(path, error) from error
 
 
-def _stored(item):
-    """Variable of an item of a HDF5 file, whose axes come in the opposite order of MATLAB's."""
-    if item is None:
-        return Variable((), None, "link that leads nowhere", lambda: item)
+def _stored(file, name):
+    """Variable of an item of an open HDF5 file, whose axes come in the opposite order of MATLAB's.
+
+    What lies in other files is not read: a file that somebody sends must not bring the content of others into the output.
+    """
     import h5py
 
+    outside = Variable((), None, "values in another file, which are not read", lambda: None)
+    if isinstance(file.get(name, getlink=True), h5py.ExternalLink):
+        return outside
+    item = file.get(name)
+    if item is None:
+        return Variable((), None, "link that leads nowhere", lambda: item)
+    if item.file.filename != file.filename or getattr(item, "external", None) or getattr(item, "is_virtual", False):
+        return outside
     given = item.attrs.get("MATLAB_class", b"")
     kind = given.decode(errors="replace") if isinstance(given, bytes) else str(given)
     shape = tuple(reversed(getattr(item, "shape", None) or ()))
@@ -115,7 +124,8 @@ def encode(media):
 
     name = media.metadata.get("variable") or _UNNAMED
     buffer = io.BytesIO()
-    held = {name if _NAME.fullmatch(name) else _UNNAMED: media.values, **media.metadata.get("others", {})}
+    held = {name if _NAME.fullmatch(name) else _UNNAMED: media.values}
+    held |= {key: one.load() for key, one in media.metadata.get("others", {}).items()}
     scipy.io.savemat(buffer, held, do_compression=True, long_field_names=True)
     return buffer.getvalue()
 

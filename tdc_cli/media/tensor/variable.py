@@ -22,20 +22,28 @@ class Variable:
     dtype : numpy.dtype or None
         None where it is not a plain array.
     kind : str
-        What it holds, in words, such as ``float64`` or ``cell array``.
+        What it holds, in words without an article, such as ``float64`` or ``cell array``.
     load : callable
         ``load()`` returns the (n_1, ..., n_K) ndarray.
+    copy : callable or None
+        ``copy(file)`` writes it to an open binary file as it stands in its container, without holding all of it.
     """
 
     shape: tuple
     dtype: np.dtype | None
     kind: str
     load: Callable
+    copy: Callable | None = None
 
     @classmethod
     def of(cls, values):
         """Variable of an ndarray that is in memory."""
-        return cls(values.shape, values.dtype, kind_of(values.dtype), lambda: values)
+        return cls.stored(values.shape, values.dtype, lambda: values)
+
+    @classmethod
+    def stored(cls, shape, dtype, load, copy=None):
+        """Variable of an array that `load` reads."""
+        return cls(shape, dtype, kind_of(dtype), load, copy)
 
     @property
     def is_numbers(self):

@@ -1,13 +1,13 @@
-"""Clips in and out: `read_clip` and `write_clip` find the right module by what a file is; `formats` says what each kind can hold."""
+"""Clips in and out: `read_clip` and `write_clip` find the right module by what a file is; `clip_formats` says what each kind can hold."""
 
 from pathlib import Path
 
 import numpy as np
 
-from ...errors import ConfigError, InputError, OutputError
-from ..files import absence, write_file, write_folder
+from ...errors import ConfigError, OutputError
+from ..files import check_file, write_file, write_folder
 from .clip import DEFAULT_RATE, Clip
-from .formats import CLIP_FORMATS, CODECS, FOLDER, QUALITY, extensions, named
+from .clip_formats import CLIP_FORMATS, CODECS, FOLDER, QUALITY, extensions, named
 
 __all__ = ["CLIP_FORMATS", "CODECS", "QUALITY", "Clip", "check_clip", "extensions", "named", "read_clip", "write_clip"]
 
@@ -30,15 +30,13 @@ def read_clip(path):
     InputError
         No such file, unknown or unsupported type, no frames, frames that differ in size or mode, or damaged content.
     """
-    from . import animation, container, folder, pages, stack
+    from . import animation, container, frame_folder, npy_frames, tiff_pages
 
-    nothing = absence(path)
-    if nothing:
-        raise InputError(f"{path}: {nothing}")
+    check_file(path, folder=True)
     form = named(path)
     if form.demuxer:
         return container.read(path, form)
-    readers = {"NPY": stack.read_array, "TIFF": pages.read_pages, FOLDER: folder.read_folder}
+    readers = {"NPY": npy_frames.read_array, "TIFF": tiff_pages.read_pages, FOLDER: frame_folder.read_folder}
     return readers.get(form.name, animation.read_animation)(path, form)
 
 
@@ -68,7 +66,7 @@ def check_clip(path, clip, *, codec=None, quality=None):
     ConfigError
         A codec or quality where there is none to choose.
     """
-    from . import animate, encode, folder
+    from . import animate, encode, frame_folder
 
     form = named(path, OutputError)
     if Path(path).exists() and not (Path(path).is_dir() if form.name == FOLDER else Path(path).is_file()):
@@ -78,17 +76,17 @@ def check_clip(path, clip, *, codec=None, quality=None):
     if quality is not None and not 1 <= quality <= 100:
         raise ConfigError(f"quality {quality}: must be 1 to 100")
     if quality is not None and (chosen.lossless if chosen else form.name != FOLDER):
-        raise ConfigError(f"{path}: {chosen.title if chosen else form.name} has no quality to choose; leave --quality out")
+        raise ConfigError(f"{path}: {chosen.title if chosen else form.name} has no quality to choose; leave `quality` out")
     if not form.holds(clip, chosen):
         raise OutputError(f"{path}: {chosen.title if chosen else form.name} cannot hold {clip.kind}; write to {_able(clip)}")
     animation = form.name in ("GIF", "APNG", "WebP")
     notes = []
     if clip.times is None and (chosen or animation):
-        notes.append(f"nothing is known of the input's frame rate; {path} shows {DEFAULT_RATE} frames a second; give it by --frame-rate")
+        notes.append(f"nothing is known of the input's frame rate; {path} shows {DEFAULT_RATE} frames a second; give it by `frame_rate`")
     if chosen:
         return notes + encode.check(path, clip, form, chosen)
     if form.name == FOLDER:
-        notes += folder.check(path, clip)
+        notes += frame_folder.check(path, clip)
     if animation:
         if form.name == "GIF":
             notes.append("GIF holds 256 colours a frame: where there are more, known pixels change a little; write to .webp to keep them")
@@ -102,7 +100,7 @@ def check_clip(path, clip, *, codec=None, quality=None):
 def _codec(path, form, clip, name):
     """The `Codec` of that name, None where `form` has none; OutputError where it has others."""
     if name and name not in form.codecs:
-        choice = f"use one of {', '.join(form.codecs)}" if form.codecs else "leave --codec out"
+        choice = f"use one of {', '.join(form.codecs)}" if form.codecs else "leave `codec` out"
         raise OutputError(f"{path}: {form.name} takes no codec {name}; {choice}")
     return form.codec(clip, name)
 
@@ -113,7 +111,7 @@ def _able(clip):
     for form in CLIP_FORMATS.values():
         codecs = [name for name in form.codecs if form.holds(clip, CODECS[name])]
         if form.extensions and form.holds(clip):
-            able.append(form.extensions[0] + (f" with --codec {codecs[0]}" if codecs else ""))
+            able.append(form.extensions[0] + (f" with `codec={codecs[0]}`" if codecs else ""))
     return " or ".join(able) or "a folder of frames"
 
 
@@ -141,7 +139,7 @@ def write_clip(frames, path, clip, *, codec=None, quality=None, replace=False):
     ValueError
         More or fewer frames than the clip has, or of another shape or dtype.
     """
-    from . import animate, encode, folder, pages, stack
+    from . import animate, encode, frame_folder, npy_frames, tiff_pages
 
     check_clip(path, clip, codec=codec, quality=quality)
     form = named(path, OutputError)
@@ -150,11 +148,11 @@ def write_clip(frames, path, clip, *, codec=None, quality=None, replace=False):
         chosen = _codec(path, form, clip, codec)
         write_file(path, lambda file: encode.write(frames, file, clip, form, chosen, quality or QUALITY), replace=replace)
     elif form.name == FOLDER:
-        write_folder(path, lambda made: folder.write(frames, made, clip, quality), replace=replace)
+        write_folder(path, lambda made: frame_folder.write(frames, made, clip, quality), replace=replace)
     elif form.name == "NPY":
-        write_file(path, lambda file: stack.write(frames, file, clip), replace=replace)
+        write_file(path, lambda file: npy_frames.write(frames, file, clip), replace=replace)
     elif form.name == "TIFF":
-        write_file(path, lambda file: pages.write(frames, file, clip), replace=replace)
+        write_file(path, lambda file: tiff_pages.write(frames, file, clip), replace=replace)
     else:
         write_file(path, lambda file: animate.write(frames, file, clip, form.name), replace=replace)
 

@@ -11,7 +11,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from .. import FORMATS, encode
+from .. import encode
+from ..formats import FORMATS
 from ..metadata import png_chunks
 from .clip import DEFAULT_RATE
 

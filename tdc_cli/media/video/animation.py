@@ -8,9 +8,11 @@ from fractions import Fraction
 import numpy as np
 
 from ...errors import InputError
-from .. import Media, metadata
+from .. import metadata
 from ..files import digest
-from ..image import check_size, plain, silent_decoder
+from ..limits import check_size
+from ..pillow import in_known_mode, silent_decoder
+from ..pixels import Media
 from .clip import Clip
 
 _NAMES = {"GIF": ("GIF",), "APNG": ("PNG",), "WebP": ("WEBP",), "TIFF": ("TIFF",)}
@@ -28,7 +30,7 @@ def read_animation(path, form):
     sha256 = digest(path)
     modes, durations, size, notes, loop = set(), [], None, (), None
     for picture in _pictures(path, form, 0):
-        found, notes = plain(picture, path) if form.name == "TIFF" else (_named_colours(picture, form), ())
+        found, notes = in_known_mode(picture, path) if form.name == "TIFF" else (_named_colours(picture, form), ())
         modes.add(_least_mode(found))
         loop = picture.info.get("loop", loop)
         durations.append(Fraction(picture.info.get("duration", 0) / 1000).limit_denominator(_LARGEST_DENOMINATOR))
@@ -126,7 +128,7 @@ class _Pictures:
         for number, picture in enumerate(_pictures(self.path, self.form, start), start):
             if number == stop:
                 return
-            made = plain(picture, self.path)[0] if self.form.name == "TIFF" else _named_colours(picture, self.form)
+            made = in_known_mode(picture, self.path)[0] if self.form.name == "TIFF" else _named_colours(picture, self.form)
             if made.mode != self.mode:
                 made = made.convert("RGBA").convert(self.mode)
             yield Media(np.array(made), self.mode, self.path, self.sha256, format=self.form.name)

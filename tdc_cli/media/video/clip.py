@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .. import Media, Pixels
+from ..pixels import Media, Pixels
 
 DEFAULT_RATE = Fraction(25)  # frames a second, where nothing is known of time
 
@@ -30,7 +30,7 @@ class Clip(Pixels):
     sha256 : str
         Of the file's bytes; of a folder, of the names and hashes of its frames.
     format : str
-        Name in `formats.CLIP_FORMATS`.
+        Name in `clip_formats.CLIP_FORMATS`.
     count : int
         Frames, counted one by one.
     shape : (H, W) or (H, W, C)

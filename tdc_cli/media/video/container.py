@@ -12,12 +12,12 @@ from fractions import Fraction
 import numpy as np
 
 from ...errors import InputError
-from .. import Media
 from ..files import digest
-from ..image import check_size
+from ..limits import check_size
+from ..pixels import Media
 from . import colour
 from .clip import Clip
-from .formats import ClipFormat
+from .clip_formats import ClipFormat
 
 _MODES = {(1, False): "L", (1, True): "LA", (3, False): "RGB", (3, True): "RGBA"}
 _MASTERED = (16, 18)  # transfer functions of high dynamic range: PQ, HLG

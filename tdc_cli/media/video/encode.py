@@ -13,8 +13,8 @@ import numpy as np
 from ...errors import OutputError
 from . import colour
 from .clip import DEFAULT_RATE
+from .clip_formats import CLIP_FORMATS, CODECS, FOLDER
 from .container import opened
-from .formats import CLIP_FORMATS, CODECS, FOLDER
 
 _KINDS = {"audio": "sound", "subtitle": "subtitles", "video": "a second video", "attachment": "an attachment", "data": "data"}
 _FINEST = 1_000_000_000  # ticks a second
@@ -63,7 +63,8 @@ def lost_companions(clip, form, only=None):
 def _lossless(clip, form):
     """How to write a clip without loss, in words."""
     names = [name for name, codec in CODECS.items() if codec.lossless and form.holds(clip, codec) and name in form.codecs]
-    return f"--codec {' or '.join(names)}" if names else f"{CLIP_FORMATS['MKV'].extensions[0]} with --codec ffv1"
+    words = " or ".join(f"`codec={name}`" for name in names)
+    return words or f"{CLIP_FORMATS['MKV'].extensions[0]} with `codec=ffv1`"
 
 
 def _check_times(path, clip, form, notes):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+from ...names import MEASURES
 from . import charts, pictures
 from .reel import Reel
 from .render import number, percent, render
@@ -20,7 +21,7 @@ NOTES = {
 }
 SIZES = ("uncertainty", "error")
 # What a frame's figures are called in the report, and how charts call them.
-MEASURES = (("psnr", "PSNR, dB"), ("ssim", "SSIM"), ("missing_psnr", "PSNR of missing entries, dB"))
+FRAME_MEASURES = (("psnr", "PSNR, dB"), ("ssim", "SSIM"), ("missing_psnr", "PSNR of missing entries, dB"))
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,7 @@ def clip(report, film):
         transparent=film.transparent,
         enlarged=pictures.enlargement(*reel.size),
         metrics=measures(values),
+        measured=MEASURES,
         charts=model_charts(values, {}, unit),
         watched=[],
         label=label,
@@ -150,7 +152,7 @@ def _over_frames(film, each):
     """Charts of every frame's missing share and, where there is a truth, of its measures."""
     made = [charts.over_frames("Missing entries", film.shares, share=True)]
     if each:
-        for key, title in MEASURES:
+        for key, title in FRAME_MEASURES:
             values = [each.get(number, {}).get(key) for number in range(len(film.shares))]
             made.append(charts.over_frames(title, values))
     return [chart for chart in made if chart is not None]

@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from ...names import MEASURES
 from .pictures import data_uri
 from .render import render
 
@@ -63,8 +64,7 @@ class Column:
 
 COLUMNS = (
     Column("Missing", ("missing", "ratio"), share=True),
-    Column("PSNR, dB", ("metrics", "all", "psnr"), 2),
-    Column("SSIM", ("metrics", "all", "ssim"), 4),
+    *(Column(m.title + m.unit.replace(" ", ", "), ("metrics", "all", m.key), m.digits) for m in MEASURES),
     Column("PSNR of missing, dB", ("metrics", "missing", "psnr"), 2),
     Column("Mean uncertainty", ("uncertainty", "mean_sd"), 2),
     Column("In 90 % interval", ("uncertainty", "coverage90"), share=True),

@@ -6,6 +6,7 @@ from pathlib import PurePath
 
 import numpy as np
 
+from ...names import MEASURES
 from .. import display
 from . import charts, pictures
 from .render import number, percent, render
@@ -113,6 +114,7 @@ def run(report, shown, traces=None):
         transparent=any(alpha is not None and bool((alpha < 1).any()) for alpha in (shown.alpha, shown.given_alpha)),
         enlarged=pictures.enlargement(*size),
         metrics=measures(values),
+        measured=MEASURES,
         charts=model_charts(values, traces or {}, unit),
         watched=_watched(traces or {}, unit),
         label=label,
@@ -143,8 +145,9 @@ def facts(report, units):
 
 
 def measures(report):
-    """(what it is over, figures) of the rows of the table of measures."""
-    return [(title, report["metrics"][key]) for key, title in METRICS] if report["metrics"] else []
+    """Rows of the table of measures: what each is over, and its numbers in the order of `names.MEASURES`, as text."""
+    rows = [(title, report["metrics"][key]) for key, title in METRICS] if report["metrics"] else []
+    return [(title, [number(found.get(m.key), m.digits) for m in MEASURES]) for title, found in rows]
 
 
 def _figures(shown, factor):

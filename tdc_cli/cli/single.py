@@ -1,0 +1,142 @@
+"""One picture, clip or tensor: its request, the work, and what is told before and after it."""
+
+import contextlib
+
+import click
+
+from ..names import CLIP, SAID_BY
+from ..run.request import Request
+from . import options
+from .folder import tell_compilation
+from .progress import shown
+from .streams import echo
+
+
+def request(ctx, kind, input, output, chosen):
+    """`Request` from the options of a command, which have the names of its fields."""
+    command = tuple((ctx.obj or {}).get("command", ()))
+    return Request(kind=kind, input=input, output=output, command=command, **chosen)
+
+
+def complete(request, *, as_json, dry_run, quiet, verbose, progress):
+    """Complete one input.
+
+    Parameters
+    ----------
+    request : Request
+    as_json, dry_run, quiet, verbose, progress
+        The options of these names.
+    """
+    from ..errors import OutputExists
+    from ..run import outputs
+    from ..run.execute import execute
+    from ..run.plan import prepare
+
+    wanted = progress if progress is not None else not quiet
+    try:
+        # Only a clip is gone through before the work, which may take a while.
+        with shown(wanted and request.kind == CLIP) as monitor:
+            plan = prepare(request, monitor)
+    except OutputExists:
+        if not (request.skip_existing or request.resume):
+            raise
+        return _tell_skipped(request, quiet)
+    if not quiet:
+        _tell(plan, verbose, dry_run)
+    if dry_run:
+        return _describe(plan, as_json)
+    outputs.sweep([request])
+    try:
+        with _kept(plan, quiet), options.working(), shown(wanted) as monitor:
+            report = execute(plan, monitor)
+    except options.Failed as failed:
+        if not (request.skip_existing and isinstance(failed.error, OutputExists)):
+            raise
+        return _tell_skipped(request, quiet)  # another run was quicker
+    return _tell_done(plan, report, as_json, quiet)
+
+
+@contextlib.contextmanager
+def _kept(plan, quiet):
+    """If the block does not come to its end, say where finished regions are kept."""
+    try:
+        yield
+    except BaseException:
+        if plan.store.used and not quiet:
+            kept = f"finished regions are kept in {plan.store.folder}"
+            echo(f"tdc: note: {kept}; the same command with --resume goes on from there", err=True)
+        raise
+
+
+def _tell_skipped(request, quiet):
+    if not quiet:
+        echo(f"tdc: note: {request.output}: exists already and is skipped", err=True)
+
+
+def _tell(plan, verbose, dry_run):
+    """Print what the user should know before the work begins."""
+    from ..run import cost
+
+    for text in plan.notes:
+        echo(f"tdc: note: {options.worded(text)}", err=True)
+    lack = cost.too_much(plan.source.path, plan.bytes)
+    way_out = "give a smaller --chunk" if plan.request.kind == CLIP else "try a part of it"
+    for text in (*plan.warnings, *([f"{lack}; {way_out}"] if lack else [])):
+        echo(f"tdc: warning: {options.worded(text)}", err=True)
+    if verbose:
+        echo(f"tdc: {plan.method.name}: {plan.config}", err=True)
+    if plan.request.kind == CLIP and not dry_run:
+        echo(f"tdc: note: {_regions(plan)}", err=True)
+
+
+def _regions(plan):
+    """In words, how a clip is divided and what that takes."""
+    from ..run import cost
+
+    if not plan.regions:
+        return "nothing to complete"
+    count, longest = len(plan.regions), max(region.stop - region.start for region in plan.regions)
+    how = f"{count} chunks of up to {longest} frames, overlaps and all" if count > 1 else f"one chunk of {longest} frames"
+    return f"{how}, {cost.in_words(plan.estimate)}"
+
+
+def _describe(plan, as_json):
+    """Print what a dry run would do."""
+    from ..run import cost
+    from ..run.describe import describe
+
+    if as_json:
+        import json
+
+        click.echo(json.dumps(describe(plan), indent=2, ensure_ascii=False))
+        return
+    source, missing, in_time = plan.source, plan.missing, plan.incomplete.in_time
+    if in_time:
+        changed = sum(plan.changed(number) for number in range(source.count))
+        line = (
+            f"{source.path}: {source.count} frames of {source.shape[1]}x{source.shape[0]}, {missing['ratio']:.1%} of the entries missing, "
+            f"{changed} frames to be completed by {plan.method.name}"
+        )
+    else:
+        which = {"mask": missing["mask"], "color": plan.request.mask_color}.get(missing["source"])
+        how = SAID_BY[missing["source"]] + (f" {which}" if which else "")
+        line = (
+            f"{source.path}: {missing['count']} of {plan.incomplete.entries} entries missing ({missing['ratio']:.1%}) {how}, "
+            f"to be completed by {plan.method.name}"
+        )
+    echo(line)
+    for name, path in plan.request.outputs.items():
+        echo(f"  {name}: {path}")
+    echo(f"  {_regions(plan) if in_time else cost.in_words(plan.estimate)}")
+
+
+def _tell_done(plan, report, as_json, quiet):
+    """Print what came out: warnings that came up during the work, and the report or its summary."""
+    if not quiet:
+        for text in report.warnings[len(plan.notes) + len(plan.warnings) :]:
+            echo(f"tdc: warning: {options.worded(text)}", err=True)
+        tell_compilation(report.timing["compile"])
+    if as_json:
+        click.echo(report.to_json().encode(errors="backslashreplace"), nl=False)
+    elif not quiet:
+        echo(report.summary(), err=str(plan.request.output) == "-")

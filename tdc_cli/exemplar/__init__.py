@@ -1,0 +1,1 @@
+"""Filling large holes with what is seen elsewhere: a global objective over patches, lowered from coarse to fine."""

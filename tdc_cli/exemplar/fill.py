@@ -1,0 +1,212 @@
+"""Fill a hole so that every patch over it looks like one elsewhere.
+
+The objective is that of Wexler, Shechtman and Irani: the sum of the distances of all patches that touch the hole to the most similar
+patches outside of it. It is lowered by turns: sources are looked for by PatchMatch, then every pixel becomes the weighted mean of what the
+sources of the patches over it propose; first at a coarse scale, where the hole is a few pixels deep and is filled from its rim inwards, then
+at finer ones, each beginning with the sources of the one before. At the end every pixel is copied from one place, so that nothing is
+smeared by a mean, and `blend` balances what does not meet.
+
+References
+----------
+Y. Wexler, E. Shechtman, M. Irani: Space-time completion of video, IEEE Trans. PAMI, 2007.
+C. Barnes, E. Shechtman, A. Finkelstein, D. B. Goldman: PatchMatch: a randomized correspondence algorithm for structural image editing, ACM
+SIGGRAPH, 2009.
+A. Newson, A. Almansa, M. Fradet, Y. Gousseau, P. Perez: Video inpainting of complex scenes, SIAM J. Imaging Sci., 2014.
+A. Newson, A. Almansa, Y. Gousseau, P. Perez: Non-local patch-based image inpainting, Image Processing On Line, 2017.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import blend, kernels
+from .layers import layers
+from .pyramid import Level, build, nearest
+
+# Side of a patch.
+SIZE = 7
+# The hole is at most this deep at the coarsest scale, which is at least so many patches wide.
+COARSEST_DEPTH, COARSEST_PATCHES = 4, 3
+# Distances of the neighbours whose sources a patch tries.
+JUMPS = np.array([1, 2, 4, 8])
+# Sweeps of PatchMatch between two votes, and before a ring is filled.
+SWEEPS, PEEL_SWEEPS = 2, 8
+# Votes at the coarsest and at the finest scale, in geometric steps between; a change of less than SETTLED levels of `layers.SPAN` ends them.
+COARSE_ROUNDS, FINE_ROUNDS, SETTLED = 24, 4, 0.2
+# Votes fall by this factor with every pixel that the middle of a patch lies deeper in the hole.
+CONFIDENCE = 1.3
+# Searches for other sources that measure the spread, each among a random half of all, in squares of this side.
+OTHERS, OTHER_SWEEPS, SQUARE = 4, 3, 16
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What a hole is filled with.
+
+    Attributes
+    ----------
+    pixels : (P,) int64 ndarray
+        Pixels of the hole, ``row * W + column``, ascending.
+    values, spread : (P, C) float64 ndarray
+        What they are filled with, and the root mean squared difference of what other sources would put there.
+    """
+
+    pixels: np.ndarray
+    values: np.ndarray
+    spread: np.ndarray
+
+
+def fill(values, hole, blank, copyable, *, rng, tell):
+    """Fill the hole of a picture.
+
+    Parameters
+    ----------
+    values : (H, W, C) float64 ndarray
+        Not read where `hole` or `blank`.
+    hole, blank, copyable : (H, W) bool ndarray
+        To be filled; neither known nor to be filled; where may be copied from, as far as it is known.
+    rng : numpy.random.Generator
+    tell : callable
+        Called as ``tell(share)`` with the share of the work that is done.
+
+    Returns
+    -------
+    Filled
+    """
+    known = ~(hole | blank)
+    levels = _levels(values, hole, blank, copyable)
+    level = levels[0]
+    sources, votes = _solve(levels, rng, tell)
+    origins = np.empty(len(level.pixels), np.int64)
+    kernels.choose(~known, level.size, level.pixels, sources, votes, origins)
+    # Scattered pixels may be out of reach of every patch that is known in its middle alone.
+    index = np.arange(hole.size).reshape(*hole.shape, 1)
+    origins = np.where(origins >= 0, origins, nearest(index, known).ravel()[level.pixels])
+    copies = blend.copy(values, hole, blank, level.pixels, origins)
+    seen = values[known]
+    made = np.clip(copies, seen.min(axis=0), seen.max(axis=0))
+    spread = _spread(level, values, known, values.reshape(-1, values.shape[2])[origins], rng)
+    tell(1.0)
+    return Filled(level.pixels, made, spread)
+
+
+def _levels(values, hole, blank, copyable):
+    size = min(SIZE, (min(hole.shape) - 1) // 2 * 2 + 1)
+    depth = Level.of(values[..., :1], hole, blank, copyable, size).depth.max()
+    coarser = max(0, math.ceil(math.log2(depth / COARSEST_DEPTH)))
+    room = max(0, math.floor(math.log2(min(hole.shape) / (COARSEST_PATCHES * size))))
+    compared = layers(values, ~(hole | blank), 2 ** min(coarser, room) + 1)
+    return build(compared, hole, blank, copyable, size, 1 + min(coarser, room))
+
+
+def _solve(levels, rng, tell):
+    """Sources of all targets at the finest scale, (H * W,) int32, and the weights of their votes, (H * W,) float32."""
+    work = np.cumsum([len(level.targets) for level in reversed(levels)])
+    for k, level in enumerate(reversed(levels)):
+        if k == 0:
+            sources = _peel(level, rng)
+            rounds = COARSE_ROUNDS
+        else:
+            sources = _finer(levels[-k], level, sources)
+            # The first estimate of a finer scale: the coarser one's sources as they are.
+            _vote(level, sources, (sources >= 0).astype(np.float32), level.pixels)
+            rounds = round(FINE_ROUNDS * (COARSE_ROUNDS / FINE_ROUNDS) ** (1 - k / (len(levels) - 1)))
+        weights = (~level.blank).astype(np.int16)
+        for _ in range(rounds):
+            compared = _rounded(level.layers)
+            for _ in range(SWEEPS):
+                sources, costs = _sweep(level, compared, weights, level.targets, sources, level.allowed, rng)
+            votes = _votes(level, level.targets, costs)
+            if _vote(level, sources, votes, level.pixels) < SETTLED:
+                break
+        tell(0.9 * work[k] / work[-1])
+    return sources, votes
+
+
+def _peel(level, rng):
+    """Fill the hole from its rim inwards, ring by ring, comparing what is known or filled alone; returns the sources."""
+    (height, width), half = level.hole.shape, level.size // 2
+    sources = np.full(level.hole.size, -1, np.int32)
+    weights = (~(level.hole | level.blank)).astype(np.int16)
+    for ring in range(1, math.ceil(level.depth.max()) + 1):
+        rows, columns = np.nonzero((level.depth > ring - 1) & (level.depth <= ring))
+        if not len(rows):
+            continue
+        # Patches with their middle in the ring, or as near to it as the picture lets them.
+        targets = np.unique(np.clip(rows - half, 0, height - level.size) * width + np.clip(columns - half, 0, width - level.size))
+        compared = _rounded(level.layers)
+        for _ in range(PEEL_SWEEPS):
+            sources, costs = _sweep(level, compared, weights, targets, sources, level.allowed, rng, tries=6)
+        _vote(level, sources, _votes(level, targets, costs), rows * width + columns)
+        weights[rows, columns] = 1
+    return sources
+
+
+def _rounded(compared):
+    return np.clip(np.rint(compared), -kernels.LARGEST, kernels.LARGEST).astype(np.int16)
+
+
+def _sweep(level, compared, weights, targets, sources, allowed, rng, tries=1):
+    """One sweep of PatchMatch; random places are tried `tries` times at every radius. Returns the sources and the targets' costs."""
+    radii = math.ceil(math.log2(max(level.hole.shape) + 1))
+    draws = rng.random((len(targets), tries * radii, 2), dtype=np.float32) * 2 - 1
+    found, costs = sources.copy(), np.empty(len(targets), np.float32)
+    kernels.search(compared, weights, allowed, level.size, targets, sources, JUMPS, draws, radii, found, costs)
+    return found, costs
+
+
+def _votes(level, targets, costs):
+    """Weight of every target patch, (H * W,) float32: exp(-cost / 2 s), s the 75th percentile of the costs (Wexler et al.), falling with depth."""
+    half, width = level.size // 2, level.hole.shape[1]
+    votes = np.zeros(level.hole.size, np.float32)
+    found = np.isfinite(costs)
+    targets, costs = targets[found], costs[found]
+    if not found.any():
+        return votes
+    scale = max(float(np.percentile(costs, 75)), 1e-3)
+    depth = level.depth.ravel()[targets + half * width + half]
+    # Never quite 0: the only patch over a pixel decides, however bad.
+    votes[targets] = np.exp(-costs / (2 * scale)) * CONFIDENCE**-depth + 1e-12
+    return votes
+
+
+def _vote(level, sources, votes, pixels):
+    """Estimate `pixels` anew by what the patches over them propose; returns the mean change."""
+    flat = level.layers.reshape(-1, level.layers.shape[2])
+    made = np.empty((len(pixels), flat.shape[1]), np.float32)
+    kernels.vote(level.layers, level.hole | level.blank, level.size, pixels, sources, votes, made)
+    before = flat[pixels]
+    flat[pixels] = np.where(np.isnan(made), before, made)
+    return float(np.abs(flat[pixels] - before).mean())
+
+
+def _finer(coarse, level, sources):
+    """Sources of the targets of a level from those of the one half as fine."""
+    (height, width), (high, wide), size = level.hole.shape, coarse.hole.shape, level.size
+    rows, columns = level.targets // width, level.targets % width
+    found = sources[np.minimum(rows // 2, high - size) * wide + np.minimum(columns // 2, wide - size)]
+    # A source is as far from its target as at the coarser scale, twice as many pixels.
+    y, x = 2 * (found // wide) + rows % 2, 2 * (found % wide) + columns % 2
+    place = np.minimum(y, height - size) * width + np.minimum(x, width - size)
+    made = np.full(level.hole.size, -1, np.int32)
+    made[level.targets] = np.where((found >= 0) & level.allowed[place], place, -1)
+    return made
+
+
+def _spread(level, values, known, copies, rng):
+    """Root mean squared difference from `copies`, (P, C), of what the best sources among random halves of all would put there."""
+    height, width = level.hole.shape
+    compared, weights = _rounded(level.layers), (~level.blank).astype(np.int16)
+    squares = np.zeros_like(copies)
+    given = values.astype(np.float32)
+    made = np.empty(copies.shape, np.float32)
+    for _ in range(OTHERS):
+        coarse = rng.random((height // SQUARE + 1, width // SQUARE + 1)) < 0.5
+        half = level.allowed & np.kron(coarse, np.ones((SQUARE, SQUARE), bool))[:height, :width].ravel()
+        sources = np.full(level.hole.size, -1, np.int32)
+        for _ in range(OTHER_SWEEPS):
+            sources, costs = _sweep(level, compared, weights, level.targets, sources, half, rng)
+        kernels.vote(given, ~known, level.size, level.pixels, sources, _votes(level, level.targets, costs), made)
+        squares += np.where(np.isnan(made), 0, made - copies) ** 2
+    return np.sqrt(squares / OTHERS)

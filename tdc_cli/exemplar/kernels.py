@@ -1,0 +1,200 @@
+"""Compiled loops over patches: find the source most like every target patch, average what sources propose, choose among them.
+
+The picture is a stack of layers, (H, W, F) int16, colours beside texture: integer sums are the same in any order, so that the compiler may
+use vectors. A patch is a `size` x `size` square of all layers, named by its top left corner, ``top * W + left``. `sources` is a plane,
+(H * W,) int32: the source of every target patch, -1 where a patch is no target.
+
+Every function is deterministic whatever the number of threads: what is found for one target or pixel depends only on what was there
+before the call. Each has a plain NumPy twin of the same name in tests/reference.py.
+"""
+
+import numpy as np
+from numba import njit, prange
+
+from ..kernels import CACHE
+
+# Size of a layer's values up to which sums of squares have room.
+LARGEST = 1023
+# Targets that share one thread's workspace.
+SHARE = 64
+
+
+@njit(cache=CACHE, error_model="numpy")
+def _sum_of_squares(layers, mine, trust, top, left, worst):
+    """Weighted sum of squared differences of a gathered patch and the one at (top, left); may stop once it exceeds `worst`."""
+    size, length = mine.shape
+    channels = layers.shape[2]
+    flat = layers.reshape(layers.shape[0], -1)
+    total = np.int64(0)
+    for r in range(size):
+        theirs = flat[top + r, left * channels : left * channels + length]
+        own, weight = mine[r], trust[r]
+        line = np.int32(0)
+        for i in range(length):
+            d = np.int32(own[i]) - np.int32(theirs[i])
+            line = np.int32(line + np.int32(np.int32(d * np.int32(weight[i])) * np.int32(d)))
+        total += line
+        if total > worst:
+            break
+    return total
+
+
+@njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
+def search(layers, weights, allowed, size, targets, sources, jumps, draws, radii, new_sources, costs):
+    """One sweep of PatchMatch: every target tries the sources of its neighbours, moved along, and places around its own.
+
+    The cost of a source is the mean squared difference of the layers, weighted pixel by pixel; infinite where a target has none. All
+    targets look at what their neighbours had before the sweep.
+
+    Parameters
+    ----------
+    layers : (H, W, F) int16 ndarray
+        Within `LARGEST` of 0.
+    weights : (H, W) int16 ndarray
+        0 to 7: how much a pixel of a target counts.
+    allowed : (H * W,) bool ndarray
+        Patches that may be sources.
+    size : int
+    targets : (T,) int64 ndarray
+    sources : (H * W,) int32 ndarray
+    jumps : (J,) int64 ndarray
+        Distances of the neighbours to the four sides.
+    draws : (T, R, 2) float32 ndarray
+        Uniform on -1 to 1: places to try around the best source so far, within a radius.
+    radii : int
+        The radius begins with the longer side of the picture, halves `radii` times, and begins again.
+    new_sources : (H * W,) int32 ndarray
+        Becomes the sources after the sweep at the targets; the rest is left.
+    costs : (T,) float32 ndarray
+        Becomes their costs.
+    """
+    height, width, channels = layers.shape
+    last_row, last_column = height - size, width - size
+    length = size * channels
+    for share in prange((len(targets) + SHARE - 1) // SHARE):
+        mine, trust = np.empty((size, length), np.int16), np.empty((size, length), np.int16)
+        for t in range(share * SHARE, min(len(targets), (share + 1) * SHARE)):
+            top, left = targets[t] // width, targets[t] % width
+            total = np.int64(0)
+            for r in range(size):
+                for c in range(size):
+                    weight = weights[top + r, left + c]
+                    total += weight
+                    for f in range(channels):
+                        mine[r, c * channels + f] = layers[top + r, left + c, f]
+                        trust[r, c * channels + f] = weight
+            scale = np.float32(1.0) / np.float32(max(total, 1) * channels)
+            best, lowest = sources[targets[t]], np.float32(np.inf)
+            tried = 1 + 4 * len(jumps) + draws.shape[1]
+            for k in range(tried):
+                if k == 0:
+                    place = np.int64(best)
+                    if place < 0 or not allowed[place]:
+                        continue
+                    row, column = place // width, place % width
+                elif k <= 4 * len(jumps):
+                    jump, side = jumps[(k - 1) // 4], (k - 1) % 4
+                    down = jump if side == 0 else -jump if side == 1 else 0
+                    across = jump if side == 2 else -jump if side == 3 else 0
+                    row, column = top + down, left + across
+                    if row < 0 or row > last_row or column < 0 or column > last_column:
+                        continue
+                    place = np.int64(sources[row * width + column])
+                    if place < 0:
+                        continue
+                    row, column = place // width - down, place % width - across
+                else:
+                    which = k - 1 - 4 * len(jumps)
+                    radius = max(height, width) * np.float32(0.5) ** (which % radii)
+                    row, column = (best // width, best % width) if best >= 0 else (top, left)
+                    row += np.int64(np.rint(radius * draws[t, which, 0]))
+                    column += np.int64(np.rint(radius * draws[t, which, 1]))
+                if row < 0 or row > last_row or column < 0 or column > last_column:
+                    continue
+                place = row * width + column
+                if not allowed[place] or (k > 0 and place == best):
+                    continue
+                worst = np.int64(min(lowest / scale, np.float32(4e18))) + 1
+                cost = np.float32(_sum_of_squares(layers, mine, trust, row, column, worst)) * scale
+                if cost < lowest:
+                    best, lowest = np.int32(place), cost
+            new_sources[targets[t]] = best
+            costs[t] = lowest
+
+
+@njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
+def vote(layers, hole, size, pixels, sources, votes, made):
+    """Mean of what the sources of all patches over a pixel propose for it, weighted by the patches.
+
+    Parameters
+    ----------
+    layers : (H, W, F) float32 ndarray
+    hole : (H, W) bool ndarray
+        Pixels that propose nothing.
+    size : int
+    pixels : (P,) int64 ndarray
+    sources : (H * W,) int32 ndarray
+    votes : (H * W,) float32 ndarray
+        Weight of every target patch.
+    made : (P, F) float32 ndarray
+        Becomes the means; NaN where no patch proposes anything.
+    """
+    height, width, channels = layers.shape
+    for p in prange(len(pixels)):
+        row, column = pixels[p] // width, pixels[p] % width
+        made[p] = np.float32(0.0)
+        total = np.float32(0.0)
+        for top in range(max(0, row - size + 1), min(row, height - size) + 1):
+            for left in range(max(0, column - size + 1), min(column, width - size) + 1):
+                place = np.int64(sources[top * width + left])
+                if place < 0:
+                    continue
+                y, x = place // width + row - top, place % width + column - left
+                if hole[y, x]:
+                    continue
+                weight = votes[top * width + left]
+                total += weight
+                for f in range(channels):
+                    made[p, f] += weight * layers[y, x, f]
+        for f in range(channels):
+            made[p, f] = made[p, f] / total if total > 0 else np.float32(np.nan)
+
+
+@njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
+def choose(hole, size, pixels, sources, votes, origins):
+    """Where a pixel is copied from: the proposal that has most of the votes of all patches over it.
+
+    Patches that lie alike beside their sources propose the same place, and their votes add up. Ties go to the first.
+
+    Parameters
+    ----------
+    hole, size, pixels, sources, votes
+        As for `vote`.
+    origins : (P,) int64 ndarray
+        Becomes the pixel, ``row * W + column``, that is copied; -1 where no patch proposes any.
+    """
+    height, width = hole.shape
+    for p in prange(len(pixels)):
+        row, column = pixels[p] // width, pixels[p] % width
+        places, weights = np.empty(size * size, np.int64), np.empty(size * size, np.float32)
+        count = 0
+        for top in range(max(0, row - size + 1), min(row, height - size) + 1):
+            for left in range(max(0, column - size + 1), min(column, width - size) + 1):
+                place = np.int64(sources[top * width + left])
+                if place < 0:
+                    continue
+                y, x = place // width + row - top, place % width + column - left
+                if hole[y, x]:
+                    continue
+                proposal, k = y * width + x, 0
+                while k < count and places[k] != proposal:
+                    k += 1
+                if k == count:
+                    places[k], weights[k] = proposal, np.float32(0.0)
+                    count += 1
+                weights[k] += votes[top * width + left]
+        best = -1
+        for k in range(count):
+            if best < 0 or weights[k] > weights[best]:
+                best = k
+        origins[p] = places[best] if best >= 0 else -1

@@ -1,0 +1,108 @@
+"""`Media`, the content of a picture file, and what the frames of a clip have in common with it."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+
+class Pixels:
+    """What a picture and the frames of a clip have in common: values of a `mode` and a `dtype`.
+
+    Attributes
+    ----------
+    bits : int or None
+        Of a channel as stored, where the dtype has more.
+    """
+
+    mode: str
+    bits: int | None = None
+
+    @property
+    def has_alpha(self):
+        """Whether the last channel is alpha."""
+        return self.mode in ("LA", "RGBA")
+
+    @property
+    def full_range(self):
+        """Largest value of the integer type; None for floats, and for tensors of wider integers, which are counts rather than shades."""
+        shades = self.dtype.kind == "u" and (self.mode != "tensor" or self.dtype.itemsize <= 2)
+        return int(np.iinfo(self.dtype).max) if shades else None
+
+    @property
+    def kind(self):
+        """Mode and depth in words, such as "mode RGBA with 16 bits"."""
+        if self.mode == "tensor":
+            return f"a tensor of {self.dtype}"
+        depth = f"with {self.bits or 8 * self.dtype.itemsize} bits" if self.dtype.kind == "u" else f"of {self.dtype}"
+        return f"{'an array' if self.mode == 'array' else f'mode {self.mode}'} {depth}"
+
+
+@dataclass(frozen=True)
+class Media(Pixels):
+    """The content of a file.
+
+    Attributes
+    ----------
+    values : (H, W) or (H, W, C) ndarray
+        As stored: uint8, uint16, float32 or float64. Alpha, if any, is the last channel. Those of a tensor have 2 to 6 modes and may be
+        of other types, see `tdc_cli.media.tensor`.
+    mode : str
+        ``L``, ``LA``, ``RGB``, ``RGBA``, ``CMYK``, ``array`` where the channels have no names, or ``tensor``.
+    path : str
+        Where it was read.
+    sha256 : str
+        Of the file's bytes.
+    metadata : dict
+        What is kept beside the values: ``icc_profile``, ``exif`` and ``xmp`` (bytes), ``dpi`` (two floats), ``text`` (of a PNG, dict),
+        ``transparency`` (colour of a PNG, int or tuple), ``colour_chunks`` (of a PNG, name to bytes), ``comment`` (of a JPEG, bytes),
+        ``premultiplied`` (True, of a TIFF).
+    format : str
+        Name in `FORMATS` of the file that was read.
+    notes : tuple of str
+        What the user should know about how the file was read.
+    """
+
+    values: np.ndarray
+    mode: str
+    path: str
+    sha256: str
+    metadata: dict = field(default_factory=dict)
+    format: str = "NPY"
+    notes: tuple = ()
+
+    @property
+    def dtype(self):
+        """Of the values."""
+        return self.values.dtype
+
+    @property
+    def colour(self):
+        """(H, W) or (H, W, C) view of the values without alpha."""
+        if self.mode == "LA":
+            return self.values[..., 0]
+        return self.values[..., :3] if self.mode == "RGBA" else self.values
+
+    @property
+    def alpha(self):
+        """(H, W) alpha from 0 to 1, None without any."""
+        return self.values[..., -1] / (self.full_range or 1) if self.has_alpha else None
+
+    def with_colour(self, colour, opaque=None):
+        """The same file with other colours; alpha stays as it is.
+
+        Parameters
+        ----------
+        colour : ndarray of the shape of `colour` and the dtype of `values`
+        opaque : (H, W) ndarray of bool, or None
+            Where alpha, if there is any, becomes opaque.
+        """
+        values = np.array(self.values)
+        if self.mode == "LA":
+            values[..., 0] = colour
+        elif self.mode == "RGBA":
+            values[..., :3] = colour
+        else:
+            values[...] = colour
+        if opaque is not None and self.has_alpha:
+            values[..., -1][opaque] = self.full_range or 1
+        return replace(self, values=values)

@@ -1,0 +1,174 @@
+"""Parameters of a method, each declared once: its default, what it means, what it may be, and its unit.
+
+`Config` of a method is a frozen dataclass that inherits from `Parameters`, with fields made by `parameter`. The check of a value, its
+conversion from text and what `tdc methods NAME` prints come from that declaration.
+"""
+
+import math
+import numbers
+import types
+import typing
+from dataclasses import dataclass, field, fields
+
+from .. import listed
+from ..errors import ConfigError
+
+DECLARATION = "declaration"  # key of a field's metadata
+# Powers of the unit of the data that a parameter may be measured in.
+UNITS = {"": 0, "data": 1, "1 / data^2": -2}
+
+# How values that are no numbers are written, in small letters.
+WORDS = {
+    bool: {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False},
+    type(None): {"none": None, "": None},
+}
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What is said of a parameter beside its name, type and default.
+
+    Attributes
+    ----------
+    help : str
+        What it means.
+    ge, gt, le, lt : float or None
+        Bounds of a number, or of each number of a tuple: greater or equal, greater, less or equal, less. Numbers are finite in any case.
+    choices : tuple of str
+        Words that it may be.
+    units : str
+        Key of `UNITS`; a parameter in units of the data changes along with them.
+    """
+
+    help: str
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    choices: tuple[str, ...] = ()
+    units: str = ""
+
+    def allows(self, number):
+        """Whether a number is finite and within the bounds."""
+        try:
+            size = float(number)
+        except OverflowError:  # of an integer
+            return False
+        return (math.isfinite(size) and (self.ge is None or size >= self.ge) and (self.gt is None or size > self.gt)
+                and (self.le is None or size <= self.le) and (self.lt is None or size < self.lt))  # fmt: skip
+
+    @property
+    def bounds(self):
+        """The bounds in words."""
+        low, high = (self.gt if self.ge is None else self.ge), (self.lt if self.le is None else self.le)
+        if low is None and high is None:
+            return "a finite number"
+        finite = "" if isinstance(low, int) else " and finite"
+        if high is None:
+            return (f"{_text(low)} or more" if self.gt is None else f"above {_text(low)}") + finite
+        if low is None:
+            return f"at most {_text(high)}" if self.lt is None else f"below {_text(high)}"
+        if self.gt is None and self.lt is None:
+            return f"from {_text(low)} to {_text(high)}"
+        return (f"{'at least' if self.gt is None else 'above'} {_text(low)} and "
+                f"{'at most' if self.lt is None else 'below'} {_text(high)}")  # fmt: skip
+
+
+def parameter(default, help, **declared):
+    """A field of a `Config`; keywords as the attributes of `Declaration`."""
+    return field(default=default, metadata={DECLARATION: Declaration(help, **declared)})
+
+
+def noise_level(meanings):
+    """The field `noise_std` of methods that know noise; `meanings` says what 0 and ``"auto"`` are."""
+    what = "Standard deviation of the noise, as a fraction of the full range of integer pictures, in data units of floats"
+    return parameter(0.0, f"{what}; {meanings}", ge=0.0, choices=("auto",), units="data")
+
+
+def declaration(field):
+    """The `Declaration` of a field that `parameter` made."""
+    return field.metadata[DECLARATION]
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Base of every `Config`: refuses values that the declarations do not allow, with a ConfigError."""
+
+    def __post_init__(self):
+        for each in fields(self):
+            _check(each.name, getattr(self, each.name), declaration(each))
+
+
+def _check(name, value, declared):
+    if value is None or isinstance(value, bool):
+        return
+    if isinstance(value, str):
+        if value not in declared.choices:
+            some = ", ".join(declared.choices)
+            wrong = f"not one of {some}" if declared.ge is None else f"neither a number nor {some}"
+            raise ConfigError(f"{name} '{value}' is {wrong}", fields=(name,))
+    elif isinstance(value, tuple):
+        if not all(map(declared.allows, value)):
+            raise ConfigError(f"{name} are {', '.join(map(_text, value))}; they must be {declared.bounds}", fields=(name,))
+    elif not declared.allows(value):
+        raise ConfigError(f"{name} is {_text(value)}; it must be {declared.bounds}", fields=(name,))
+
+
+def _text(number):
+    """An integer in full, a float in short."""
+    return str(number) if isinstance(number, numbers.Integral) else f"{number:g}"
+
+
+def convert(config, name, value):
+    """`value` in the type of a field; text is read, and a list may stand for a tuple.
+
+    Parameters
+    ----------
+    config : type
+        Of the `Config`.
+    name : str
+        Of the field.
+    value : object
+
+    Raises
+    ------
+    ConfigError
+        It cannot be read as what the field holds.
+    """
+    kind = typing.get_type_hints(config)[name]
+    kinds = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    for one in kinds:
+        if isinstance(value, str):
+            try:
+                return _read(value, one)
+            except ValueError:
+                continue
+        if _fits(value, one):
+            return tuple(value) if isinstance(value, list) else value
+    text = getattr(kind, "__name__", kind)
+    raise ConfigError(f"parameter {name}={value!r} is not understood; expected {text}", fields=(name,))
+
+
+def _inner(kind):
+    """Type of what a tuple holds; None for other types."""
+    return (typing.get_args(kind) or (int,))[0] if kind is tuple or typing.get_origin(kind) is tuple else None
+
+
+def _fits(value, kind):
+    """Whether a value that is no text is of a type; NumPy's numbers are numbers."""
+    if inner := _inner(kind):
+        return isinstance(value, (tuple, list)) and all(_fits(each, inner) for each in value)
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, {int: numbers.Integral, float: numbers.Real}.get(kind, kind))
+
+
+def _read(text, kind):
+    """`text` as a value of a type; ValueError where it is none."""
+    if inner := _inner(kind):
+        return tuple(map(inner, listed.parts(text))) if text else ()
+    if kind is bool or kind is type(None):
+        if text.lower() not in WORDS[kind]:
+            raise ValueError(text)
+        return WORDS[kind][text.lower()]
+    return kind(text)

@@ -1,0 +1,185 @@
+"""The one door to the methods: values go in near 1, and all that a method says of them comes back in the units of the data.
+
+The unit is a power of two, so that a method that knows no scale gives the same bits in any. Values of ordinary size are left as they are.
+"""
+
+import contextlib
+import math
+import numbers
+from dataclasses import asdict, dataclass, fields, replace
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ..errors import ConfigError, NumericalError
+from ..tensor import check_observed
+from . import silent
+from .parameters import UNITS, declaration
+
+# Sizes that are ordinary.
+ORDINARY = 1e-3, 1e3
+# Observed entries that differ by less than this share of their size are centred: to a method that knows no offset they would be one
+# constant, and what it makes of the differences rounding.
+LEAST_SPAN = 1e-3
+# Noise beyond this many times the largest size leaves nothing to complete from.
+LOUDEST = 1e6
+# Estimates this many spans of the observed entries outside of their range are warned of.
+FAR = 10
+# Up to this many entries a second thread of the linear algebra costs more than it gives, on a busy machine twenty times as much.
+ONE_THREAD = 1_000_000
+# What a `Completion` has in units of the data without their centre.
+SIZES = ("sd", "predictive_sd", "interval_sd", "latent_interval_sd", "noise_std", "low_rank")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Origin and unit that values are measured from and in.
+
+    Attributes
+    ----------
+    centre : float
+    exponent : int
+        The unit is 2 to the power of this.
+    size : float
+        Largest distance of an observed entry from the centre, in units of the data; of a constant its size.
+    """
+
+    centre: float
+    exponent: int
+    size: float
+
+    @classmethod
+    def of(cls, low, high):
+        """That of entries whose range this is."""
+        size, span = max(abs(low), abs(high)), high - low
+        centre = 0.0
+        if span < LEAST_SPAN * size:
+            centre = low / 2 + high / 2
+            size = max(high - centre, centre - low) or size
+        ordinary = size == 0 or ORDINARY[0] <= size <= ORDINARY[1]
+        return cls(centre, 0 if ordinary else math.frexp(size)[1], size)
+
+    def standardised(self, values):
+        """Values of the data in this unit, from this centre."""
+        return np.ldexp(values - self.centre, -self.exponent)
+
+    def value(self, standard):
+        """Inverse of `standardised`."""
+        return np.ldexp(standard, self.exponent) + self.centre
+
+    def scaled(self, sizes, power=1):
+        """Sizes in units of the data to this power, given in this unit."""
+        return np.ldexp(sizes, power * self.exponent)
+
+
+def solve(method, config, values, observed, *, rng, monitor=silent, **further):
+    """Complete a tensor.
+
+    Parameters
+    ----------
+    method : Method
+    config : Parameters
+        Of this method.
+    values : (n_1, ..., n_K) ndarray of float64
+        Any scale and offset; the method sees NaN where `observed` is False.
+    observed : (n_1, ..., n_K) ndarray of bool
+        True = observed.
+    rng : numpy.random.Generator
+    monitor : callable
+        See `silent`.
+    **further
+        Keywords that this method takes beyond those of all methods.
+
+    Returns
+    -------
+    Completion
+        In the units of `values`, all parameters of the config among its `parameters`.
+
+    Raises
+    ------
+    InputError
+        Nothing is observed, or observed entries are not finite.
+    ConfigError
+        A parameter that does not fit the tensor.
+    NumericalError
+        The method broke down, or gave values that are not finite.
+    """
+    check_observed(values, observed)
+    check_modes(config, values.ndim)
+    low, high = (float(pick(values, where=observed, initial=start)) for pick, start in ((np.min, np.inf), (np.max, -np.inf)))
+    unit = Unit.of(low, high)
+    values = np.where(observed, values, np.nan)
+    plain = unit.centre == 0 and unit.exponent == 0
+    watch = further.get("watch")
+    if watch is not None and not plain:
+        further["watch"] = lambda chain, estimate, kept: watch(chain, unit.value(estimate), kept)
+    with threadpool_limits(1, "blas") if values.size <= ONE_THREAD else contextlib.nullcontext():
+        done = method.load().complete(values if plain else unit.standardised(values), observed, in_unit(config, unit), rng=rng,
+                                      monitor=monitor, **further)  # fmt: skip
+    bad = np.count_nonzero(~np.isfinite(done.mean))
+    if bad:
+        raise NumericalError(f"method {method.name} gave {bad} values that are not finite; try another method")
+    if not plain:
+        done = in_data(done, config, unit)
+    parameters = asdict(config) | done.parameters
+    done = replace(done, parameters={k: list(v) if isinstance(v, tuple) else v for k, v in parameters.items()})
+    beyond = max(float(done.mean.max()) - high, low - float(done.mean.min()))
+    if 0 < FAR * (high - low) < beyond:
+        text = f"estimates lie up to {beyond / (high - low):.3g} times the range of the observed entries outside of it; try another method"
+        done = replace(done, warnings=(*done.warnings, text))
+    return done
+
+
+def check_modes(config, order):
+    """Refuse `ordered_modes` that a tensor of this order does not have; ConfigError."""
+    for mode in getattr(config, "ordered_modes", ()):
+        if not 0 <= mode < order:
+            raise ConfigError(f"ordered mode {mode} does not exist: the tensor has modes 0 to {order - 1}", fields=("ordered_modes",))
+
+
+def in_unit(config, unit):
+    """`config` with the parameters that are in units of the data in `unit`.
+
+    Raises
+    ------
+    ConfigError
+        One of them is out of proportion to the data.
+    """
+    changed = {}
+    for each in fields(config):
+        given, power = getattr(config, each.name), UNITS[declaration(each).units]
+        if not power or not isinstance(given, numbers.Real):
+            continue
+        made = float(unit.scaled(given, -power)) if unit.exponent else given
+        if (each.name == "noise_std" and given > LOUDEST * (unit.size or 1.0)) or (given and not 0 < made < math.inf):
+            text = f"a noise level of {given:g}" if each.name == "noise_std" else f"{each.name} of {given:g}"
+            raise ConfigError(f"{text} is out of proportion to the data, whose largest size is {unit.size:g}", fields=(each.name,))
+        changed[each.name] = made
+    return replace(config, **changed) if unit.exponent else config
+
+
+def in_data(done, config, unit):
+    """The Completion `done`, given in `unit`, in units of the data."""
+    powers = {each.name: UNITS[declaration(each).units] for each in fields(config)}
+    parameters, traces = dict(done.parameters), dict(done.traces)
+    for name, value in parameters.items():
+        if powers.get(name) and isinstance(value, numbers.Real):
+            parameters[name] = float(unit.scaled(value, powers[name]))
+    if "held_out_rmse" in parameters:
+        parameters["held_out_rmse"] = {name: float(unit.scaled(error)) for name, error in parameters["held_out_rmse"].items()}
+    for name, chains in traces.items():
+        if name == "noise_std":
+            traces[name] = unit.scaled(chains).tolist()
+        elif name.startswith("probe_"):
+            traces[name] = unit.value(np.array(chains)).tolist()
+    mixture = done.mixture
+    if mixture is not None:
+        with np.errstate(over="ignore"):  # of very small data, precisions are not finite; the report says so
+            precisions = unit.scaled(mixture["precisions"], -2)
+        mixture = mixture | {"means": unit.value(mixture["means"]).tolist(), "precisions": precisions.tolist()}
+    sizes = {name: getattr(done, name) for name in SIZES if getattr(done, name) is not None}
+    sizes = {name: unit.scaled(size) for name, size in sizes.items()}
+    if "noise_std" in sizes:
+        sizes["noise_std"] = float(sizes["noise_std"])
+    weights = done.weights if done.weights is None else unit.scaled(done.weights).tolist()
+    return replace(done, mean=unit.value(done.mean), mixture=mixture, weights=weights, parameters=parameters, traces=traces, **sizes)

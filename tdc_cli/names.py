@@ -1,0 +1,79 @@
+"""Every choice that a user makes by name, and the names of what is measured.
+
+Free of NumPy, so that ``tdc --help`` stays quick; tests hold the lists against what they name.
+"""
+
+from dataclasses import dataclass
+
+PICTURE, CLIP, TENSOR = KINDS_OF_INPUT = ("picture", "clip", "tensor")
+DEFAULT_METHODS = {PICTURE: "patches", CLIP: "patches", TENSOR: "datc"}
+
+STANDARD = "-"  # in place of a path: standard input or output
+ALPHA = "alpha"  # in place of a mask's path: what is transparent
+
+# What says which entries are missing, in reports, and in words.
+SAID_BY = {
+    "mask": "by mask",
+    "alpha": "as transparent",
+    "color": "by color",
+    "box": "by box",
+    "nan": "as NaN",
+    "value": "by value",
+    "simulated": "simulated",
+}
+PATTERNS = ("entries", "pixels", "rows", "columns", "blocks", "text", "scratches")
+CLIP_PATTERNS = (*PATTERNS, "frames")
+FORMATS = ("png", "jpg", "tif", "webp", "jxl", "bmp", "npy")
+RESIDUALS = ("auto", "mixture", "none", "separable")
+# Laws of the residual in synthetic problems.
+RESIDUAL_LAWS = ("zero", "gaussian", "sparse", "mixture", "mixture-shifted")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How near a result is to the truth, one number; `metrics.MEASURES` has the function of the same key.
+
+    Attributes
+    ----------
+    key : str
+        In reports.
+    title : str
+    digits : int
+        Behind the point, where people read it.
+    unit : str
+        What follows the number.
+    meaning : str
+    later : bool
+        Whether reports of earlier versions of the program lack it.
+    """
+
+    key: str
+    title: str
+    digits: int
+    unit: str
+    meaning: str
+    later: bool = False
+
+
+MEASURES = (
+    Measure("psnr", "PSNR", 2, " dB", "peak signal-to-noise ratio"),
+    Measure("ssim", "SSIM", 4, "", "structural similarity, which needs whole windows and so is not known for missing entries alone"),
+    Measure("rre", "RRE", 4, "", "relative reconstruction error"),
+    Measure("mae", "MAE", 3, "", "mean absolute error, in the units of the file", later=True),
+)
+
+
+def shown(text):
+    """A text for a terminal: control characters, with which the name of a file could give orders to it, as escapes."""
+    return "".join(c if c in "\n\t" or c.isprintable() or c in _BLANKS else c.encode("unicode_escape").decode() for c in text)
+
+
+def cell(value):
+    """A value for a table that a spreadsheet opens: what it would take for a formula begins with an apostrophe."""
+    if not isinstance(value, str):
+        return value
+    return f"'{shown(value)}" if value.startswith(_FORMULAS) else shown(value)
+
+
+_BLANKS = "\N{NO-BREAK SPACE}\N{IDEOGRAPHIC SPACE}"
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")

@@ -1,0 +1,22 @@
+"""What a run would do, before it begins."""
+
+
+def describe(plan):
+    """What a run would do, ready for JSON.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    dict
+    """
+    said = {"input": plan.source.path, "shape": plan.described["shape"]}
+    if plan.incomplete.in_time:
+        said |= {key: plan.described[key] for key in ("frames", "rate")}
+    said |= {"missing": plan.missing, "method": plan.method.name}
+    if plan.incomplete.in_time:
+        said["chunks"] = [{"first": r.first, "end": r.end, "start": r.start, "stop": r.stop} for r in plan.regions]
+    outputs = {name: str(path) for name, path in plan.request.outputs.items()}
+    return said | {"outputs": outputs, "warnings": [*plan.notes, *plan.warnings], "estimate": plan.estimate}

@@ -1,0 +1,78 @@
+"""The way of an input through the house: `prepare` finds all that can be found before any work, `execute` completes, measures and writes."""
+
+import contextlib
+import time
+
+from .. import methods
+from ..media import files
+from ..media.files import write_text
+from .measure import measures_for
+from .plan import prepare
+from .reporting import report as report_of
+from .solve import solve
+
+
+def run(request, monitor=methods.silent):
+    """`prepare` and `execute`.
+
+    Parameters
+    ----------
+    request : Request
+    monitor : callable
+        Called as ``monitor(done, total, label)``.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    TdcError
+        See `prepare` and `execute`.
+    """
+    return execute(prepare(request, monitor), monitor)
+
+
+def execute(plan, monitor=methods.silent):
+    """Complete, measure and write.
+
+    Parameters
+    ----------
+    plan : Plan
+    monitor : callable
+        Called as ``monitor(done, total, label)``.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    TdcError
+        The method failed, gave values that are not finite, or a result could not be written; then none is, but finished regions stay in
+        the store.
+    """
+    begin = time.perf_counter()
+    plan.store.open(plan.request.resume, plan.request.output)
+    with contextlib.closing(plan.store):
+        work = solve(plan, monitor)
+        plan.files.check()
+        with files.together():
+            report = _write(plan, work, begin, monitor)
+            plan.files.check()
+        plan.store.remove()
+    return report
+
+
+def _write(plan, work, begin, monitor):
+    """Every output; a `Report`."""
+    request, start = plan.request, time.perf_counter()
+    measures = measures_for(plan)
+    shown = plan.sink.write(plan, measures, monitor)
+    end = time.perf_counter()
+    report = report_of(plan, work, measures, {"write": end - start, "total": plan.spent + end - begin})
+    if request.report is not None:
+        write_text(request.report, report.to_json(), replace=request.overwrite)
+    if request.html is not None:
+        write_text(request.html, plan.sink.page(plan, report, shown), replace=request.overwrite)
+    return report

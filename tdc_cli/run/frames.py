@@ -1,0 +1,197 @@
+"""An input gone through frame by frame, with what is known of each frame beside it; a picture and a tensor are one frame."""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..holes import in_any_channel
+from ..media import Media
+from ..media.video import Clip
+from ..view.display import limits
+from .holes import Holes
+from .sources import Source
+from .streams import NOISE, stream
+from .values import check_size, scaled
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One frame before it is completed.
+
+    Attributes
+    ----------
+    number : int
+    media : Media or None
+        None where only the holes were asked for.
+    observed : ndarray of bool, of the shape of the colours
+        True = observed.
+    inside : bool
+        Whether the frame is worked on at all; if not, everything is observed.
+    truth : ndarray or None
+        Colours that the result is measured against.
+    grey_levels, by_value : int
+        Pixels of the mask that are neither black nor white; further entries that their values say are missing.
+    """
+
+    number: int
+    media: Media | None
+    observed: np.ndarray
+    inside: bool
+    truth: np.ndarray | None
+    grey_levels: int = 0
+    by_value: int = 0
+
+
+@dataclass(frozen=True)
+class Incomplete:
+    """What is completed: an input, its holes, and the noise that is added.
+
+    Attributes
+    ----------
+    source : Source
+    holes : Holes
+    begin, end : int
+        Frames that are worked on.
+    noise : float
+        Standard deviation of the noise to add.
+    seed : int
+    truth : Source or None
+        The reference, or the input itself where holes or noise are simulated.
+    """
+
+    source: Source
+    holes: Holes
+    begin: int
+    end: int
+    noise: float
+    seed: int
+    truth: Source | None
+
+    @property
+    def in_time(self):
+        """Whether there are frames that follow each other."""
+        return isinstance(self.source, Clip)
+
+    @property
+    def entries(self):
+        """Of a frame's colours, or of a tensor."""
+        return int(np.prod(self.source.colour_shape))
+
+    def name(self, number):
+        """What a frame is called in messages."""
+        return f"{self.source.path}, frame {number}" if self.in_time else self.source.path
+
+    def frames(self, start=0, stop=None, *, pictures=True, truth=False) -> Iterator[Frame]:
+        """Iterate over frames, each decoded as it goes.
+
+        Parameters
+        ----------
+        start, stop : int
+        pictures : bool
+            False: their holes only; `Holes.looks` says where that is not possible.
+        truth : bool
+            Whether the frames have their `truth`, where it is known.
+        """
+        stop = self.source.count if stop is None else stop
+        everything = np.broadcast_to(True, self.source.colour_shape)
+        read = self.holes.reader(start)
+        medias = self.source.frames(start, stop) if pictures else iter([None] * (stop - start))
+        truths = self.truth.frames(start, stop) if truth and self.truth is not None and self.truth is not self.source else None
+        for number, media in zip(range(start, stop), medias):
+            reference = None if truths is None else next(truths).colour
+            if truth and self.truth is self.source:
+                reference = media.colour
+            inside = self.begin <= number < self.end
+            mask = read(number, media)
+            if mask is None or not inside:
+                yield Frame(number, media, everything, inside, reference)
+            else:
+                yield Frame(number, media, mask.over(self.source.colour_shape), inside, reference, mask.grey_levels, mask.by_value)
+
+    def values(self, frame):
+        """Colours of a frame as a method gets them, with the noise that was asked for, which is the same whatever frames are asked for."""
+        noise = self.noise if frame.inside else 0.0
+        rng = stream(self.seed, NOISE, frame.number)
+        return scaled(frame.media.colour, self.source.full_range, self.name(frame.number), noise=noise, rng=rng)
+
+
+class Window:
+    """Frames of rising, overlapping ranges, each decoded once.
+
+    Parameters
+    ----------
+    frames : iterator of Frame
+        From frame 0 on.
+    """
+
+    def __init__(self, frames):
+        self._frames = frames
+        self._held = deque()
+
+    def take(self, start, stop):
+        """List of the frames from `start` to the one before `stop`."""
+        while self._held and self._held[0].number < start:
+            self._held.popleft()
+        while not self._held or self._held[-1].number < stop - 1:
+            frame = next(self._frames)
+            if frame.number >= start:
+                self._held.append(frame)
+        return [frame for frame in self._held if frame.number < stop]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What going through the holes of all frames once has told.
+
+    Attributes
+    ----------
+    counts, pixels : (T,) ndarray of int
+        Missing entries, and positions with any of them, of every frame.
+    grey_levels, by_value : int
+    low, high : float
+        Of the truth in frames that follow each other; not finite where it has such entries.
+    limits : (float, float)
+        Values that frames are shown with as black and as white.
+    """
+
+    counts: np.ndarray
+    pixels: np.ndarray
+    grey_levels: int
+    by_value: int
+    low: float
+    high: float
+    limits: tuple
+
+
+def survey(incomplete, monitor):
+    """Go through all frames once; a `Survey`.
+
+    Raises
+    ------
+    InputError, MaskError
+        Values that cannot be worked with.
+    """
+    source = incomplete.source
+    counts, pixels = np.zeros(source.count, dtype=np.int64), np.zeros(source.count, dtype=np.int64)
+    grey = by_value = 0
+    low, high = np.inf, -np.inf
+    shown = [] if source.full_range else [np.zeros(0)]
+    ranged = incomplete.in_time and incomplete.truth is not None and incomplete.truth.dtype.kind == "f"
+    for frame in incomplete.frames(pictures=incomplete.holes.looks or ranged, truth=ranged):
+        absent = ~frame.observed
+        counts[frame.number] = np.count_nonzero(absent)
+        if counts[frame.number]:
+            pixels[frame.number] = counts[frame.number] if source.mode == "tensor" else np.count_nonzero(in_any_channel(absent))
+        grey += frame.grey_levels
+        by_value += frame.by_value
+        if frame.truth is not None and frame.inside:
+            low, high = np.minimum(low, frame.truth.min()), np.maximum(high, frame.truth.max())  # these keep NaN
+        if incomplete.in_time:
+            if source.full_range is None:
+                shown = [np.array(limits(None, frame.media.colour, *shown))]
+            monitor(frame.number + 1, source.count, "reading")
+    if ranged and np.isfinite([low, high]).all():
+        check_size(np.array([low, high]), incomplete.truth.path, "scale it down")
+    return Survey(counts, pixels, grey, by_value, float(low), float(high), limits(source.full_range, *shown) if incomplete.in_time else ())

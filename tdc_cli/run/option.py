@@ -1,0 +1,106 @@
+"""One declaration for an option: from it come the check of its value, the command line's option with its help and its key in a
+configuration file, the row in docs/cli.md, the entry in the report, and its part in the fingerprint of finished regions."""
+
+import math
+import numbers
+from dataclasses import MISSING, dataclass, field, fields
+
+from ..errors import ConfigError
+from ..names import KINDS_OF_INPUT
+
+
+@dataclass(frozen=True)
+class Option:
+    """What is declared of an option.
+
+    Attributes
+    ----------
+    help : str or dict of str to str
+        One text for all kinds of input, or one for each.
+    form : str
+        How a value is written: ``text``, ``path``, ``flag``, ``switch`` (on, off or unsaid), ``number``, ``count``, ``choice``, or a word for
+        which `cli.options` has a type of its own.
+    ge, gt, le, lt : float or None
+        Bounds of a number: at least, above, at most, below.
+    choices : tuple of str, or dict of str to tuple
+        For all kinds of input, or for each.
+    metavar : str, dict, or None
+        What stands for the value in the help.
+    scope : tuple of str
+        Kinds of input that have the option.
+    affects_result : bool
+        Whether the completed values depend on it.
+    parameter : bool
+        Whether it is handed to the method, which knows what it means.
+    default_words : str or None
+        The default in words, where the value itself says nothing.
+    defaults : dict of str to object
+        Kinds of input whose default is another one.
+    """
+
+    help: object
+    form: str = "text"
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    choices: object = None
+    metavar: object = None
+    scope: tuple = KINDS_OF_INPUT
+    affects_result: bool = True
+    parameter: bool = False
+    default_words: str | None = None
+    defaults: dict = field(default_factory=dict)
+
+    def of(self, kind, name):
+        """The attribute `name` for one kind of input."""
+        value = getattr(self, name)
+        return value.get(kind) if isinstance(value, dict) else value
+
+
+def option(default=MISSING, **declared):
+    """Field of a dataclass that is an option; see `Option`."""
+    return field(default=default, metadata={"option": Option(**declared)})
+
+
+def options_of(cls, kind):
+    """Name to (`Option`, default) of the options that a dataclass has for one kind of input, in the order of their declaration."""
+    found = {f.name: (f.metadata["option"], f.default) for f in fields(cls) if "option" in f.metadata}
+    return {name: (declared, declared.defaults.get(kind, default))
+            for name, (declared, default) in found.items() if kind in declared.scope}  # fmt: skip
+
+
+def check_options(instance, kind):
+    """Refuse values out of their bounds or choices, and options that other kinds of input have.
+
+    Raises
+    ------
+    ConfigError
+    """
+    for f in fields(instance):
+        declared = f.metadata.get("option")
+        value = getattr(instance, f.name)
+        if declared is None or value is None or value == f.default:
+            continue
+        if kind not in declared.scope:
+            raise ConfigError(f"`{f.name}` is for a {' or a '.join(declared.scope)}, not for a {kind}")
+        _check(f.name, value, declared, kind)
+
+
+def _check(name, value, declared, kind):
+    if declared.form in ("number", "count"):
+        least, above, most, below = declared.ge, declared.gt, declared.le, declared.lt
+        whole = declared.form == "count"
+        fits = isinstance(value, numbers.Integral if whole else numbers.Real) and not isinstance(value, bool)
+        if not fits or not math.isfinite(value):
+            raise ConfigError(f"`{name}` is {value!r}; give a {'whole' if whole else 'finite'} number")
+        inside = ((least is None or value >= least) and (above is None or value > above)
+                  and (most is None or value <= most) and (below is None or value < below))  # fmt: skip
+        if not inside:
+            bounds = (("at least", least), ("above", above), ("at most", most), ("below", below))
+            words = " and ".join(f"{how} {bound:g}" for how, bound in bounds if bound is not None)
+            raise ConfigError(f"`{name}` is {value:g}; it must be {words}")
+    elif declared.form == "choice":
+        choices = declared.of(kind, "choices")
+        if choices is not None and value not in choices:
+            raise ConfigError(f"`{name}` is {value!r}; it must be one of {', '.join(choices)}")

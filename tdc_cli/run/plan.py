@@ -1,0 +1,287 @@
+"""Everything that can be found before any work."""
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from .. import holes, methods
+from ..errors import ConfigError, MaskError, OutputExists
+from ..names import CLIP, PICTURE, TENSOR
+from . import configure, outputs, sinks, sources
+from .cost import clip_cost, cost
+from .frame_numbers import frame_numbers, frame_range
+from .frames import Incomplete, Survey, survey
+from .holes import Decision, decide, with_values
+from .regions import Region, divide
+from .reporting import missing_of
+from .request import MAIN, Request, check
+from .solve import estimates_known, gives_uncertainty
+from .store import Folder, Memory
+from .unchanged import Snapshot
+
+# Memory that a region may take where the user names no number of frames, if that is possible at all.
+REGION_BYTES = 1e9
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A request that has passed every check.
+
+    Attributes
+    ----------
+    request : Request
+    incomplete : Incomplete
+        A clip has been looked at, but nothing of it is held.
+    decision : Decision
+        What says which entries are missing.
+    method : methods.Method
+    config : dataclass of the method
+    survey : Survey
+    regions : tuple of Region
+    seconds, bytes : float
+        What the work will take on one core.
+    missing : dict
+        As in the report.
+    notes, warnings : tuple of str
+    spent : float
+        Seconds spent so far.
+    store : store.Folder or store.Memory
+        Where finished regions are kept.
+    sink : sinks.Sink
+    files : Snapshot
+        Of what is read.
+    """
+
+    request: Request
+    incomplete: Incomplete
+    decision: Decision
+    method: methods.Method
+    config: object
+    survey: Survey
+    regions: tuple[Region, ...]
+    seconds: float
+    bytes: float
+    missing: dict
+    notes: tuple
+    warnings: tuple
+    spent: float
+    store: Folder | Memory
+    sink: object
+    files: Snapshot
+
+    @property
+    def source(self):
+        """The input."""
+        return self.incomplete.source
+
+    @property
+    def order(self):
+        """Modes of what the method sees."""
+        return len(self.source.colour_shape) + self.incomplete.in_time
+
+    @property
+    def scale(self):
+        """Factor from the method's units to those of the file."""
+        return self.source.full_range or 1.0
+
+    @property
+    def sd_dtype(self):
+        """Type of standard deviations: double precision where the data have it, since single precision ends at 3e38."""
+        return np.float64 if self.source.dtype == np.float64 else np.float32
+
+    @property
+    def gives_uncertainty(self):
+        """Whether standard deviations come with the estimates."""
+        return gives_uncertainty(self.method, self.config)
+
+    @property
+    def estimate(self):
+        """Seconds of one core and bytes of memory, ready for JSON; see `cost`."""
+        return {"seconds": round(self.seconds, 1), "bytes": int(self.bytes)}
+
+    @property
+    def described(self):
+        """The entry `input` of the report."""
+        source = self.source
+        shape = list(source.shape)
+        said = {"path": source.path, "sha256": source.sha256, "shape": shape, "dtype": str(source.dtype), "mode": source.mode}
+        if not self.incomplete.in_time:
+            return said
+        rate = None if source.rate is None else str(source.rate)
+        return said | {"shape": [source.count, *shape], "frames": source.count, "rate": rate}
+
+    def changed(self, number):
+        """Whether the frame of this number is estimated."""
+        inside = self.incomplete.begin <= number < self.incomplete.end
+        return bool(inside and (self.survey.counts[number] or estimates_known(self.config)))
+
+
+def prepare(request, monitor=methods.silent):
+    """Check everything that can be checked before any work, and read a picture or tensor or look at a clip once.
+
+    Parameters
+    ----------
+    request : Request
+    monitor : callable
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ConfigError
+        Options that contradict each other or that the method does not have.
+    InputError, MaskError
+        Files that cannot be read or that do not fit each other.
+    OutputExists
+        With `skip_existing` or `resume`, all is done already.
+    OutputError
+        Results that could not be written.
+    """
+    start = time.perf_counter()
+    method, kind = methods.get(request.method), request.kind
+    check(request)
+    configure.check_method(request, method)
+    done = request.resume and not request.overwrite and request.finished and not _store_folder(request).exists()
+    outputs.check_paths(
+        request, replace=request.overwrite or request.skip_existing or done, make_folders=request.make_folders,
+        standard=() if kind == CLIP else (MAIN[kind],), folders=sinks.FOLDERS[kind],
+    )  # fmt: skip
+    sink = sinks.named(request)
+    if done:
+        raise OutputExists(f"{request.output}: is finished already")
+    request, replaces = _not_finished(request)
+    files = Snapshot.of(request.sources.values())
+    source = sources.read(request)
+    warnings = sink.fit(request, source, replaces)
+    begin, end = frame_range(request.frames, source.count)
+    numbers = range(source.count) if request.mask_frames is None else frame_numbers(request.mask_frames, source.count, "mask_frames")
+    config = configure.configure(request, method, source)
+    truth, reasons = sources.truth(request, source)
+    decision = decide(request, source, tuple(numbers), begin, end)
+    incomplete = Incomplete(source, decision.holes, begin, end, request.add_noise, request.seed, truth)
+    seen = survey(incomplete, monitor)
+    decision, more = _checked(request, incomplete, decision, seen)
+    if incomplete.in_time and truth is not None and truth.dtype.kind == "f" and not np.isfinite([seen.low, seen.high]).all():
+        incomplete = replace(incomplete, truth=None)
+        reasons.append("metrics are null: the truth has entries that are not finite")
+    if not incomplete.in_time and source.dtype.kind == "f":  # values too large to compute with
+        incomplete.values(next(incomplete.frames()))
+    count = int(seen.counts.sum())
+    missing = missing_of(decision, source.count * incomplete.entries, count, int(seen.pixels.sum()), seen.grey_levels)
+    regions, seconds, space = _divided(request, method, config, incomplete, seen)
+    fingerprint = {**request.fingerprint(), "input": source.sha256, "mask_sha256": decision.sha256, "config": str(config),
+                   "truth": None if truth is None else truth.sha256, "regions": [[r.used, r.seen] for r in regions]}  # fmt: skip
+    store = Folder(_store_folder(request), fingerprint) if kind == CLIP else Memory()
+    store.check(resume=request.resume, replace=request.overwrite, output=request.output)
+    return Plan(
+        request, incomplete, decision, method, config, seen, regions, seconds, space, missing,
+        (*source.notes, *decision.notes), (*warnings, *more, *reasons), time.perf_counter() - start, store, sink, files,
+    )  # fmt: skip
+
+
+def _store_folder(request):
+    """Where finished regions are kept until the run comes to its end: hidden, beside the output."""
+    output = Path(request.output).absolute()
+    return output.with_name(f".{output.name}.tdc-work")
+
+
+def _not_finished(request):
+    """The request, and whether its main result may be replaced; OutputExists where `skip_existing` finds all of it done.
+
+    Results of a run that did not come to its end are made anew; a picture that appears while this run works stays.
+    """
+    if not request.skip_existing:
+        return request, request.overwrite
+    unfinished = Path(request.output).exists()
+    if request.finished:  # looked at after `unfinished`, so that a picture that comes in between is not replaced
+        raise OutputExists(f"{request.output}: exists already")
+    return replace(request, overwrite=True), unfinished
+
+
+def _divided(request, method, config, incomplete, seen):
+    """Regions, and seconds and bytes that they take."""
+    source, entries = incomplete.source, incomplete.entries
+    known = estimates_known(config)
+    if not incomplete.in_time:
+        count = int(seen.counts[0])
+        box = ((0, 1), *((0, n) for n in source.shape[:2]))
+        return (Region(box, box),) if count or known else (), *cost(method, entries, count)
+    changed = np.arange(incomplete.begin, incomplete.end) if known else np.flatnonzero(seen.counts)
+    estimated = np.full(source.count, entries) if known else seen.counts
+    most = request.chunk or _usual_length(method, entries, int(estimated.max()))
+    regions = divide(changed, incomplete.begin, incomplete.end, most, method.context, source.shape[:2])
+    _check_regions(incomplete, seen, method, regions, most)
+    windows = [(r.stop - r.start, int(estimated[r.start : r.stop].sum())) for r in regions]
+    return regions, *clip_cost(method, entries, windows)
+
+
+def _usual_length(method, entries, densest):
+    """Frames of a region whose memory stays below `REGION_BYTES`, or one; `densest` entries of a frame are to be estimated at most."""
+    for most in range(method.chunk, 1, -1):
+        _, space = clip_cost(method, entries, [(most + 2 * method.context, (most + 2 * method.context) * densest)])
+        if space <= REGION_BYTES:
+            return most
+    return 1
+
+
+def _check_regions(incomplete, seen, method, regions, most):
+    """Refuse regions that have nothing observed, and lost frames where the method looks at each frame alone; MaskError."""
+    source = incomplete.source
+    lost = seen.counts == incomplete.entries
+    if method.context == 0 and lost.any():
+        raise MaskError(
+            f"frame {int(np.argmax(lost))} of {source.path} is missing altogether, and method {method.name} completes each frame by "
+            "itself; use another method, such as patches"
+        )
+    for region in regions:
+        if lost[region.start : region.stop].all():
+            raise MaskError(
+                f"frames {region.start} to {region.stop - 1} of {source.path} are all missing altogether, and no more than {most} are "
+                f"completed at a time; give a larger `chunk`, up to {source.count}"
+            )
+
+
+def _checked(request, incomplete, decision, seen):
+    """Refuse holes that leave nothing to do or nothing to start from; the decision with what NaN adds to it, and a list of warnings."""
+    source, entries = incomplete.source, incomplete.entries
+    inside = seen.counts[incomplete.begin : incomplete.end]
+    if not inside.any():
+        if not request.names_holes:
+            raise ConfigError(f"{source.path}: nothing says what is missing; give {_ways(request.kind, source.has_alpha)}")
+        if incomplete.in_time and request.mask_color is not None:
+            raise MaskError(
+                f"{source.path}: no pixel of any frame has the color {request.mask_color}; give another color or a `mask_tolerance`"
+            )
+        if incomplete.in_time and request.mask is not None:
+            said = f"nothing is marked as missing in frames {incomplete.begin} to {incomplete.end - 1}"
+            decision = replace(decision, notes=(*decision.notes, said))
+    if (inside == entries).all():
+        every = "every entry of every frame" if incomplete.in_time else "every entry"
+        raise MaskError(f"{source.path}: {every} is missing: nothing is left to complete from")
+    decision = with_values(request, source, decision, seen.by_value)
+    warnings = list(decision.warnings)
+    if decision.moving and inside.sum() > 0.5 * inside.size * entries:
+        warnings.append(
+            f"mask {request.mask} marks {inside.sum() / (inside.size * entries):.1%} of the pixels as missing; white = missing: if it is "
+            "meant the other way round, " + ("leave out `invert_mask`" if request.invert_mask else "use `invert_mask`")
+        )
+    if request.kind == TENSOR:
+        observed = next(incomplete.frames()).observed
+        warnings += [
+            f"nothing is known in {count} of {source.shape[mode]} slices of mode {mode}: low rank does not tell how these differ from the "
+            "others" for mode, count in holes.empty_slices(observed).items()
+        ]
+    return decision, warnings
+
+
+def _ways(kind, has_alpha):
+    """How a user can say what is missing, in words."""
+    if kind == TENSOR:
+        return "`mask=FILE` (any number but 0 = missing), NaN in the tensor, or `missing_ratio=0.5` to hide half of a whole one"
+    what, name = ("picture", "FILE") if kind == PICTURE else ("clip", "PATH")
+    transparent = " (or `mask=alpha`: what is transparent)" if has_alpha else ""
+    return f"`mask={name}` (white = missing){transparent}, or `missing_ratio=0.5` to hide half of a whole {what}"

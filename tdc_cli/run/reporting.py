@@ -1,0 +1,131 @@
+"""The report of a run: the one place where one is made."""
+
+import platform
+from dataclasses import asdict
+
+import numpy as np
+
+from .. import __version__
+from . import threads
+from .report import Report
+
+_OF_ONE = ("rank", "mixture", "diagnostics")
+
+
+def report(plan, work, measures, timing):
+    """`Report` of a run.
+
+    Parameters
+    ----------
+    plan : Plan
+    work : solve.Work
+    measures : object or None
+        See `measure.measures_for`.
+    timing : dict
+        ``write`` and ``total``, seconds.
+    """
+    facts = [plan.store.facts(region) for region in plan.regions]
+    measured, reasons = None, []
+    if measures is not None:
+        measured, reasons = measures.result()
+        frames = measured.pop("frames")
+        measured |= {"low_rank": None, "oracle_floor": None, "frames": frames}
+    only = facts[0] if len(facts) == 1 else dict.fromkeys(_OF_ONE)
+    if len(facts) > 1 and any(fact[name] for fact in facts for name in _OF_ONE):
+        reasons = [*reasons, f"rank, mixture and diagnostics are null: the input was completed in {len(facts)} regions"]
+    warnings = {text: None for fact in facts for text in fact["warnings"]} | dict.fromkeys(work.notes)
+    levels = [fact["noise_std"] for fact in facts if fact["noise_std"] is not None]
+    return compose(
+        plan.method,
+        _parameters(plan, facts),
+        command=plan.request.command,
+        seed=plan.request.seed,
+        threads_asked=plan.request.threads,
+        input=plan.described,
+        missing=plan.missing,
+        noise_std=float(np.sqrt(np.mean(np.square(levels)))) if levels else None,
+        uncertainty=uncertainty_of([fact["sums"] for fact in facts], [fact["held_out"] for fact in facts]) if plan.gives_uncertainty else None,
+        metrics=measured,
+        timing={"read": plan.spent, "compile": work.compiling, "complete": sum(fact["seconds"] for fact in facts), **timing},
+        outputs={name: str(path) for name, path in plan.request.outputs.items()},
+        warnings=[*plan.notes, *plan.warnings, *warnings, *reasons],
+        **{name: only[name] for name in _OF_ONE},
+    )
+
+
+def compose(method, parameters, *, command, threads_asked, **entries):
+    """`Report` with what all runs say of themselves: the program, its environment, the method.
+
+    Parameters
+    ----------
+    method : methods.Method
+    parameters : dict
+        Of the method, those in force.
+    command : sequence of str
+    threads_asked : int or None
+    **entries
+        The other fields of `Report`.
+    """
+    return Report(
+        tool={"name": "tdc", "version": __version__},
+        command=list(command),
+        method={"name": method.name, "parameters": parameters},
+        environment={"python": platform.python_version(), "threads": threads_asked or threads.available()},
+        **entries,
+    )
+
+
+def missing_of(decision, total, count, pixels, grey_levels=0):
+    """The entry `missing` of a report.
+
+    Parameters
+    ----------
+    decision : holes.Decision
+    total, count, pixels : int
+        Entries, those that are missing, and places with any that is missing.
+    grey_levels : int
+        Pixels of the mask that are neither black nor white.
+    """
+    return {
+        "source": decision.source,
+        "pattern": decision.pattern,
+        "mask": decision.mask,
+        "grey_levels": grey_levels,
+        "count": count,
+        "pixels": pixels,
+        "ratio": count / total,
+    }
+
+
+def _parameters(plan, facts):
+    """Parameters in force: those that all regions have in common, and None where they differ."""
+    used = [fact["parameters"] for fact in facts]
+    if not used:
+        return asdict(plan.config)
+    return {key: value if all(other.get(key) == value for other in used) else None for key, value in used[0].items()}
+
+
+def uncertainty_of(sums, held_out):
+    """The entry `uncertainty` of a report.
+
+    Parameters
+    ----------
+    sums : sequence of dict
+        Of every region, see `solve.counted`.
+    held_out : sequence of dict or None
+        See `methods.Completion`.
+    """
+    total = {key: sum(each[key] for each in sums) for key in ("estimated", "sd", "missing", "inside")}
+    held = [each for each in held_out if each]
+    return {
+        "mean_sd": total["sd"] / total["estimated"] if total["estimated"] else 0.0,
+        "coverage90": total["inside"] / total["missing"] if total["missing"] else None,
+        "held_out": _pooled(held) if len(held) > 1 else held[0] if held else None,
+    }
+
+
+def _pooled(held):
+    judged = [one for one in held if one["coverage90"] is not None]
+    count = sum(one["count"] for one in judged)
+    inside = sum(one["count"] * one["coverage90"] for one in judged)
+    return {"count": sum(one["count"] for one in held), "coverage90": inside / count if count else None}

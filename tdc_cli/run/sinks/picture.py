@@ -1,0 +1,111 @@
+"""A completed picture, and what is written beside it."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ... import media
+from ...errors import ConfigError, OutputError
+from ...media import Media, files
+from ...media.files import write_bytes
+from ...names import STANDARD
+from .. import outputs
+from ..completed import completed
+from ..values import units_of
+
+
+class Sink:
+    """See the package."""
+
+    def __init__(self, request):
+        outputs.check_extensions(request)
+        wanted = media.EXTENSIONS[f".{request.format}"] if request.format else None
+        self.form, self.replaces = wanted, False
+        if str(request.output) == STANDARD:
+            return
+        self.form = wanted or media.named(request.output, OutputError)
+        suffix = Path(request.output).suffix.lower()
+        if wanted and media.EXTENSIONS.get(suffix, wanted) is not wanted:
+            raise ConfigError(f"{request.output}: its extension says {suffix} but `format` {request.format}; leave one out")
+
+    def fit(self, request, source, replaces):
+        """See the package."""
+        self.form = form = self.form or media.FORMATS[source.media.format]
+        self.replaces = replaces
+        media.check(form, source.media, request.output)
+        if request.quality is not None and form.lossless:
+            raise ConfigError(f"`quality` is of JPEG, and {request.output} is written as {form.name}, without loss; leave it out")
+        if request.save_incomplete is not None:
+            media.check(media.named(request.save_incomplete, OutputError), source.media, request.save_incomplete)
+        warnings, lost = [], form.lost(source.media)
+        if not form.lossless:
+            warnings.append(
+                f"{form.name} compresses with loss: known pixels change a little in the file; write to .png to keep them bit for bit"
+            )
+        if lost:
+            warnings.append(f"{form.name} cannot hold all that the input has: without {', '.join(lost)}; write to .png or .tif to keep it")
+        return warnings
+
+    def write(self, plan, measures, monitor):
+        """See the package. The picture comes first: of files that are written together, the first one appears last."""
+        request, source = plan.request, plan.source
+        done = next(completed(plan, truth=True))
+        if measures is not None:
+            measures.add(0, done.given.truth, done.colour, done.given.observed)
+        if request.make_folders:
+            for path in request.outputs.values():
+                files.make_folder(path.parent)
+        media.write(done.media, request.output, form=self.form, quality=request.quality, replace=self.replaces)
+        if request.save_incomplete is not None:
+            incomplete = source.media.with_colour(done.holed)
+            media.write(incomplete, request.save_incomplete, quality=request.quality, replace=request.overwrite)
+            mask = Media(np.where(done.holes, 255, 0).astype(np.uint8), "L", source.path, "")
+            media.write(mask, request.outputs["mask"], replace=request.overwrite)
+        units = units_of(source.full_range)
+        if request.uncertainty is not None:
+            if Path(request.uncertainty).suffix.lower() == ".png":
+                from ...view.panel import draw_uncertainty
+
+                write_bytes(request.uncertainty, draw_uncertainty(done.sd, units), replace=request.overwrite)
+            else:
+                media.write_array(done.sd, request.uncertainty, replace=request.overwrite)
+        if request.panel is not None:
+            from ...view.panel import draw_panel
+
+            panel = draw_panel(
+                done.holed, done.colour, done.sd, done.given.truth, source.full_range, units, source.mode == "CMYK",
+                alpha=done.media.alpha, premultiplied="premultiplied" in source.media.metadata,
+            )  # fmt: skip
+            write_bytes(request.panel, panel, replace=request.overwrite)
+        return done
+
+    def page(self, plan, report, done):
+        """Page of a run, as text.
+
+        Parameters
+        ----------
+        plan : Plan
+        report : Report
+        done : Completed
+            What `Sink.write` gave.
+        """
+        from ...view import page
+
+        given = plan.source.media
+        shown = page.Pictures(
+            done.holed,
+            done.colour,
+            done.given.observed,
+            given=given.colour if plan.decision.source in ("mask", "alpha", "color", "box") else None,
+            sd=done.sd,
+            truth=done.given.truth,
+            full_range=given.full_range,
+            inks=given.mode == "CMYK",
+            alpha=done.media.alpha,
+            given_alpha=given.alpha,
+            premultiplied="premultiplied" in given.metadata,
+            icc_profile=given.metadata.get("icc_profile"),
+        )
+        traces = plan.store.facts(plan.regions[0])["traces"] if plan.regions else {}
+        return page.run(report, shown, traces)
+

@@ -1,0 +1,19 @@
+"""Streams of random numbers: ``SeedSequence([seed, STREAM])`` makes them independent, so that the holes do not depend on the method nor the
+noise on the holes."""
+
+import numpy as np
+
+HOLES, NOISE, DRAWS = 1, 2, 3
+
+
+def stream(seed, purpose, *place):
+    """Generator of the stream `purpose` (`HOLES`, `NOISE` or `DRAWS`) of `seed`.
+
+    Parameters
+    ----------
+    seed, purpose : int
+    *place : int
+        Where in the input, if each place has a stream of its own: the number of a frame. NumPy fills such lists up with zeros, so that
+        what begins with frame 0 draws as a picture or an array of the same seed does.
+    """
+    return np.random.default_rng(np.random.SeedSequence([seed, purpose, *place]))
