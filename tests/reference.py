@@ -119,6 +119,11 @@ def _patches(image, positions, frame, depth, size):
     return np.stack(frames, axis=-4).reshape(*np.shape(positions), -1)
 
 
+def distances(image, place, offsets, patch, plus, minus, out, where, count):
+    squared = (image[place + np.arange(count)[:, None] + offsets].astype(float) - patch) ** 2
+    out[where : where + count] = squared[:, :plus].sum(axis=1) - squared[:, plus : plus + minus].sum(axis=1)
+
+
 def match(image, positions, frame, depth, size, window, reach, drift, contrast, groups):
     width, last_frame = image.shape[2], image.shape[1] // frame - depth
 
@@ -146,12 +151,12 @@ def match(image, positions, frame, depth, size, window, reach, drift, contrast, 
         groups[g] = candidates[np.argsort(distance, kind="stable")[: groups.shape[1]]]
 
 
-def estimate(image, data, observed, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances):
+def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances):
     for g, group in enumerate(groups):
         now = _patches(image, group, frame, depth, size).astype(float)
         mean = now.mean(axis=0)
         covariance = np.cov(now.T, bias=True) * taper + ridge * np.eye(now.shape[1])
-        pairs = list(zip(*(_patches(a, group, frame, depth, size) for a in (data, observed))))
+        pairs = [(y, ~np.isnan(y)) for y in _patches(data, group, frame, depth, size)]
         if uncertain:
             covariance = covariance + taper * np.mean([_left_open(covariance, o, noise) for _, o in pairs], axis=0)
         for k, (y, o) in enumerate(pairs):

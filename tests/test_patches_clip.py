@@ -186,6 +186,20 @@ def test_only_groups_that_touch_a_hole_are_worked_on(monkeypatch):
         assert set(frames) <= {2, 3} and len(positions) and ((tops >= 5) & (tops <= 11)).all()
 
 
+def test_the_motion_is_looked_for_around_the_holes_only(monkeypatch):
+    from tdc_cli.methods import patches_clip
+
+    truth = clip(frames=4)
+    observed = np.ones(truth.shape, bool)
+    observed[10:12, 20:, :, 1] = False
+    seen = []
+    plain = patches_clip.motion.predict
+    monkeypatch.setattr(patches_clip.motion, "reach", lambda gap: 3 + gap)
+    monkeypatch.setattr(patches_clip.motion, "predict", lambda frame, *more: seen.append(frame.shape) or plain(frame, *more))
+    completed(truth, observed, calibrate=False)
+    assert seen == [(10, 8, 3)]
+
+
 def test_the_noise_is_found():
     truth = clip()
     noisy = truth + 0.05 * rng(1).standard_normal(truth.shape)

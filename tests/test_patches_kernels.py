@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import reference
 
-from tdc_cli.patches import kernels, kernels_lanes
+from tdc_cli.patches import kernels, kernels_lanes, kernels_match, kernels_shrink
 
 LANES = kernels_lanes.LANES
 
@@ -88,13 +88,25 @@ def picture(rng, request):
     observed = rng.random(image.shape) < request.param
     observed[:, :7, :7] = False  # patches without any observed entry
     observed[:, :4, 8:] = True  # and some with all
-    return image, np.where(observed, image + np.float32(0.1), np.float32(np.nan)), observed
+    return image, np.where(observed, image + np.float32(0.1), np.float32(np.nan))
 
 
 def positions(image, size, stride=3, frames=1, depth=1):
     rows, columns = np.arange(0, image.shape[1] // frames - size + 1, stride), np.arange(0, image.shape[2] - size + 1, stride)
     rows = (np.arange(frames - depth + 1)[:, None] * (image.shape[1] // frames) + rows).ravel()
     return (rows[:, None] * image.shape[2] + columns).ravel()
+
+
+@pytest.mark.parametrize("count", [0, 8, 24, 32, 40, 72])
+@pytest.mark.parametrize("minus", [0, 3])
+def test_distances(rng, count, minus):
+    image = rng.random(500).astype(np.float32)
+    offsets = rng.permutation(300)[:20]
+    patch = rng.random(20).astype(np.float32)
+    found, twin = np.full((2, 90), 7, np.float32)
+    kernels_match.distances(image, 11, offsets, patch, 17, minus, found, 5, count)
+    reference.distances(image, 11, offsets, patch, 17, minus, twin, 5, count)
+    np.testing.assert_allclose(found, twin, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("contrast", [0.0, 0.5])
@@ -104,7 +116,7 @@ def test_match(picture, contrast, window):
     where = positions(image, 5)
     found, twin = np.empty((2, len(where), 20), np.int32)
     arguments = 2 * FRAME, 1, 5, window, 0, 0, contrast
-    kernels.match(image, where, *arguments, found)
+    kernels_match.match(image, where, *arguments, found)
     reference.match(image, where, *arguments, twin)
     np.testing.assert_array_equal(found, twin)
     np.testing.assert_array_equal(found[:, 0], where)
@@ -118,7 +130,7 @@ def test_match_across_frames(rng, depth, reach, drift):
     where = positions(image, 4, 2, frames=6, depth=depth)
     found, twin = np.empty((2, len(where), 16), np.int32)
     arguments = FRAME, depth, 4, 4, reach, drift, 0.5
-    kernels.match(image, where, *arguments, found)
+    kernels_match.match(image, where, *arguments, found)
     reference.match(image, where, *arguments, twin)
     np.testing.assert_array_equal(found, twin)
     frames, rows = np.divmod(found // 17, FRAME)
@@ -134,7 +146,7 @@ def test_match_follows_what_moves(rng):
     for t in range(5):
         image[0, t * 12 + 3 : t * 12 + 3 + size, speed * t : speed * t + size] = thing
     found = np.empty((1, 5), np.int32)
-    kernels.match(image, np.array([(2 * 12 + 3) * 24 + 2 * speed]), 12, 1, size, 8, 2, speed, 0.0, found)
+    kernels_match.match(image, np.array([(2 * 12 + 3) * 24 + 2 * speed]), 12, 1, size, 8, 2, speed, 0.0, found)
     assert sorted(found[0]) == [(t * 12 + 3) * 24 + speed * t for t in range(5)]
 
 
@@ -142,7 +154,7 @@ def test_match_breaks_ties_by_position():
     image = np.zeros((1, 12, 12), np.float32)
     where = np.array([5 * 12 + 5])
     found, twin = np.empty((2, 1, 9), np.int32)
-    kernels.match(image, where, 12, 1, 4, 5, 0, 0, 0.0, found)
+    kernels_match.match(image, where, 12, 1, 4, 5, 0, 0, 0.0, found)
     reference.match(image, where, 12, 1, 4, 5, 0, 0, 0.0, twin)
     np.testing.assert_array_equal(found, twin)
 
@@ -152,17 +164,17 @@ def test_match_breaks_ties_by_position():
 @pytest.mark.parametrize("uncertain", [False, True])
 @pytest.mark.parametrize("depth", [1, 2])
 def test_estimate(picture, rng, noise, members, uncertain, depth):
-    image, data, observed = picture
+    image, data = picture
     where = positions(image, 4, 2, frames=2, depth=depth)
     groups = np.empty((len(where), members), np.int32)
-    kernels.match(image, where, FRAME, depth, 4, 9, 0, 0, 0.0, groups)
+    kernels_match.match(image, where, FRAME, depth, 4, 9, 0, 0, 0.0, groups)
     length = depth * 48
     shape = (*groups.shape, length)
     taper = rng.random((length, length)).astype(np.float32)
     taper = (taper @ taper.T) / np.sqrt(np.outer(np.sum(taper**2, axis=1), np.sum(taper**2, axis=1)))
     found, variances = np.empty((2, *shape), np.float32)
     twin, twin_variances = np.empty((2, *shape))
-    arguments = image, data, observed, groups, FRAME, depth, 4, taper, np.float32(0.01), np.float32(noise), uncertain
+    arguments = image, data, groups, FRAME, depth, 4, taper, np.float32(0.01), np.float32(noise), uncertain
     kernels.estimate(*arguments, found, variances)
     reference.estimate(*arguments, twin, twin_variances)
     np.testing.assert_allclose(found, twin, rtol=1e-3, atol=1e-3)
@@ -180,7 +192,7 @@ def test_shrink(rng, members, noise):
     image = image.astype(np.float32)
     groups = rng.choice(positions(image, 4, 1, frames=2), (9, members)).astype(np.int32)
     found, variances, twin, twin_variances = np.empty((4, 9, members, 32), np.float32)
-    kernels.shrink(image, groups, FRAME, 1, 4, np.float32(noise), found, variances)
+    kernels_shrink.shrink(image, groups, FRAME, 1, 4, np.float32(noise), found, variances)
     reference.shrink(image, groups, FRAME, 1, 4, noise, twin, twin_variances)
     np.testing.assert_allclose(found, twin, rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(variances, twin_variances, rtol=1e-3)
@@ -204,7 +216,7 @@ def test_add_up(picture, rng, weighted, squared, depth):
 @pytest.mark.parametrize("uncertain", [False, True])
 @pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="one core only")
 def test_same_bits_with_one_and_two_threads(picture, uncertain):
-    image, data, observed = picture
+    image, data = picture
     where = positions(image, 4, 1, frames=2)
     taper = np.ones((48, 48), np.float32)
     results = []
@@ -212,9 +224,9 @@ def test_same_bits_with_one_and_two_threads(picture, uncertain):
         numba.set_num_threads(threads)
         try:
             groups = np.empty((len(where), 18), np.int32)
-            kernels.match(image, where, FRAME, 1, 4, 8, 1, 3, 0.5, groups)
+            kernels_match.match(image, where, FRAME, 1, 4, 8, 1, 3, 0.5, groups)
             estimates, variances = np.empty((2, *groups.shape, 48), np.float32)
-            kernels.estimate(image, data, observed, groups, FRAME, 1, 4, taper, np.float32(0.01), np.float32(0.0), uncertain, estimates,
+            kernels.estimate(image, data, groups, FRAME, 1, 4, taper, np.float32(0.01), np.float32(0.0), uncertain, estimates,
                              variances)  # fmt: skip
             total, weight, squares = np.zeros((3, *image.shape))
             kernels.add_up(groups, estimates, variances, FRAME, 1, 4, np.float32(0.01), total, weight, squares)

@@ -1,24 +1,24 @@
 """Groups of similar patches, each completed by a low-rank Gaussian: the method for photographs; `tdc_cli.patches` has the algorithm.
 
-Two rounds: the first, with some observed entries held out, chooses the start and measures how large errors are; the second uses
-everything. The start is the coloured field, blended with the paper's global model where that predicts held-out entries better.
+One run of passes in two parts: the draft, with some observed entries held out, chooses the start and measures how large errors are; the
+finish goes on from there with everything. The start is the coloured field, blended with the paper's global model where that predicts
+held-out entries better.
 """
 
 import math
-from collections import deque
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from ..errors import ConfigError
 from ..patches import calibrate, field
-from ..patches.schedule import TUNED, Settings, passes_of, schedules_for, shortened, validation_windows
+from ..patches.schedule import TUNED, Settings, schedules_for, validation_windows
 from . import Completion, datc, patches_clip, silent
 from .blocks import Progress, blocks, refine_blocks
 from .parameters import Parameters, noise_level, parameter
 
-# The global model: how it is tried, and how it is run in earnest.
-TRIAL = {"rank": 60, "burn_in": 10, "samples": 8}
+# The global model: how it is tried, first a few sweeps and where these promise something some more, and how it is run in earnest.
+TRIALS = {"rank": 60, "burn_in": 4, "samples": 3}, {"rank": 60, "burn_in": 10, "samples": 8}
 EARNEST = {"rank": 100, "burn_in": 40, "samples": 30}
 
 
@@ -48,15 +48,14 @@ class Config(Parameters):
     )
     stride: int | None = parameter(
         None,
-        "Distance of reference patches; None: half the size. In clips 3, or 4 where the holes are strokes, and 2 in the last pass "
-        "under noise.",
+        "Distance of reference patches; None: the size, and two thirds of it in the last passes.",
         ge=1,
         le=16,
     )
     passes: int | None = parameter(
         None,
-        "How often all groups are completed; None: 18, or 14 where more than three quarters are missing, or 12 where the holes are "
-        "strokes. In clips 5, or 2 under noise.",
+        "How often all groups are completed; None: 13, or 7 where the holes are strokes. In clips 5, or 2 under noise after one that "
+        "shrinks singular values.",
         ge=1,
         le=1000,
     )
@@ -66,7 +65,7 @@ class Config(Parameters):
         "the frames before and after, and the field.",
         choices=("auto", "field", "global"),
     )
-    calibrate: bool = parameter(True, "False leaves out the held-out round: about half the time, and no standard deviations.")
+    calibrate: bool = parameter(True, "False: no standard deviations, and entries are held out only to choose the start.")
     noise_std: float | str = noise_level("0: observed entries are exact; `auto`: learnt by the field.")
     frames: int | None = parameter(
         None, "Mode that counts the frames of a clip, after the rows and the columns; None: the values are a picture.", ge=2
@@ -121,45 +120,124 @@ def _completed(values, observed, config, rng, monitor):
     if config.start == "auto" and (len(windows) > 1 or max(values.shape[:2]) > TUNED.longest_global):
         config = replace(config, start="field")
         windows = windows if config.calibrate else []
-    # The other schedule is gone to its end, for it is cheap, and what it is worth shows only there.
-    tried = [shortened(schedules[0]), *schedules[1:]] if config.calibrate else []
-    progress = Progress(monitor, len(blocks(values)), len(windows) * passes_of(tried) + passes_of(schedules))
+    squares = len(windows) if len(windows) > 1 else 0
+    progress = Progress(monitor, len(blocks(values)), squares * _draft_passes(schedules) + sum(s.passes for s in schedules))
     if config.noise_std == "auto":
         config = replace(config, noise_std=math.sqrt(field.solve(values, observed, None).noise_variance))
     noise = float(config.noise_std) ** 2
 
-    rounds = [_validate(values[w], observed[w], tried, noise, config, rng, progress) for w in windows]
-    best, errors, spreads = _best(rounds)
-    progress.leave_out(passes_of(schedules[best + 1 :]))
-    blend = rounds[0].blends[best] if len(rounds) == 1 else _Blend()
-    if config.start == "global":
-        blend = replace(blend, start=1.0)
-    schedules = [blend.widened(stages, config) for stages in schedules[: best + 1]]
+    held = [calibrate.hold_out(observed[w], TUNED.held_out, rng) for w in windows]
+    drafts = [_draft(values[w], observed[w], h, schedules, noise, config, rng, progress) for w, h in zip(windows, held)]
+    best, errors, spreads = _best(drafts)
+    progress.leave_out(sum(s.passes for s in schedules[best + 1 :]) - (0 if squares else _draft_passes(schedules[best + 1 :])))
+    schedules = schedules[: best + 1]
+    if len(drafts) == 1:
+        (draft,) = drafts
+    else:
+        draft = _draft(values, observed, np.zeros_like(observed), schedules, noise, config, rng, progress)
     scale = calibrate.fit_scale(errors, spreads, noise)
 
-    estimate, variance = _result(values, observed, schedules, blend, noise, rng, progress, config.calibrate)
-    used = {name: getattr(schedules[0][0], name) for name in ("size", "members", "window", "stride")} | {"passes": passes_of(schedules)}
-    parameters = asdict(config) | used | {"global_in_start": blend.start, "global_in_result": blend.share,
+    estimate = _finished(values, observed, draft, best, noise, rng, progress)
+    first = draft.schedules[0].draft[0]
+    used = {name: getattr(first, name) for name in ("size", "members", "window", "stride")} | {"passes": sum(s.passes for s in schedules)}
+    parameters = asdict(config) | used | {"global_in_start": draft.start, "global_in_result": draft.shares[best],
                                           "falling_in_result": TUNED.falling_share if best else 0.0}  # fmt: skip
     done = Completion(mean=estimate, noise_std=math.sqrt(noise) if noise else None, parameters=parameters)
     if not config.calibrate:
         return done
-    sd = _deviations(variance, ~observed if noise == 0 else np.ones_like(observed), scale)
+    sd = _deviations(draft.variances[best], ~observed if noise == 0 else np.ones_like(observed), scale)
     verdict = {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, noise, rng)}
     few = f"only {len(errors)} observed entries could be held out: the standard deviations are not calibrated"
     return replace(done, sd=sd, predictive_sd=np.sqrt(sd**2 + noise) if noise else sd, held_out=verdict,
                    warnings=(few,) if scale is None else ())  # fmt: skip
 
 
-def _result(values, observed, schedules, blend, noise, rng, progress, wanted):
-    """Estimate of every entry by the last of `_results`, the global model blended in, and its relative variance if `wanted`."""
-    whole = _global(values, observed, EARNEST, rng) if blend.start else None
-    results = _results(values, observed, _start(values, observed, noise, blend, whole), schedules, noise, rng, progress, wanted)
-    estimate, variance = deque(results, maxlen=1).pop()
-    if blend.share:
+def _draft_passes(schedules):
+    """Passes of the drafts of all schedules."""
+    return sum(stage.passes for schedule in schedules for stage in schedule.draft)
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """What the first part of a run gave, while some observed entries were held out.
+
+    Attributes
+    ----------
+    schedules : list of Schedule
+        As they were gone, with the window that the start asked for.
+    start : float
+        Weight of the global model in the start, beside the field.
+    whole : ndarray or None
+        Estimate of every entry by the global model.
+    estimates : list of ndarray
+        By each schedule.
+    shares : list of float
+        For every mixture, that is the first result alone and its mean with each other one, the weight of the global model beside it.
+    variances : list of ndarray or None
+        Relative variances of the mixtures.
+    errors : list of ndarray
+        Of the mixtures, at the held-out entries; as many relative standard deviations are in `spreads`.
+    spreads : list of ndarray
+    """
+
+    schedules: list
+    start: float
+    whole: np.ndarray | None
+    estimates: list
+    shares: list
+    variances: list
+    errors: list
+    spreads: list
+
+
+def _draft(values, observed, held, schedules, noise, config, rng, progress):
+    """The first part of a run by every schedule, from the field and the global model, with the entries `held` out."""
+    kept = observed & ~held
+    start = field.solve(values, kept, noise).mean
+    weight, whole = _global_part(values, kept, held, start, config, rng)
+    if weight:
+        start = start + weight * (whole - start)
+    window = config.window or (TUNED.far if weight > TUNED.much else Settings.window)
+    schedules = [schedule.changed(window=window) for schedule in schedules]
+    estimates, variances, shares, errors, spreads = [], [], [], [], []
+    for schedule in schedules:
+        estimate, variance = refine_blocks(values, kept, start, schedule.draft, noise, rng, progress, config.calibrate)
+        estimates.append(estimate)
+        mixed = _mixed(estimates[0], estimate)
+        variances.append(_mixed(variances[0], variance) if variances else variance)
+        share = _best_weight(values, mixed, whole, held) if config.start == "auto" and weight else 0.0
+        shares.append(share)
+        errors.append((mixed + share * (whole - mixed) - values)[held] if share else (mixed - values)[held])
+        spreads.append(np.sqrt(variances[-1][held]) if config.calibrate else errors[-1])
+    return _Draft(schedules, weight, whole, estimates, shares, variances, errors, spreads)
+
+
+def _global_part(values, kept, held, start, config, rng):
+    """Weight of the global model in the start, and its estimate or None."""
+    possible = held.sum() >= calibrate.FEWEST and held.size <= TUNED.most_global and min(held.shape[:2]) > 2
+    weight = float(config.start == "global")
+    if config.start == "auto" and possible:
+        for trial in TRIALS:
+            weight = _best_weight(values, start, _global(values, kept, trial, rng), held)
+            if not weight:
+                break
+    return weight, _global(values, kept, EARNEST, rng) if weight else None
+
+
+def _mixed(first, other):
+    """Mean of the first schedule's result and another one's, as far as there are two."""
+    return first if other is first or other is None else first + TUNED.falling_share * (other - first)
+
+
+def _finished(values, observed, draft, best, noise, rng, progress):
+    """Estimate of every entry by the last part of the run, from what the schedules up to number `best` gave in the first."""
+    results = [refine_blocks(values, observed, estimate, schedule.finish, noise, rng, progress, False)[0] if schedule.finish else estimate
+               for estimate, schedule in zip(draft.estimates[: best + 1], draft.schedules)]  # fmt: skip
+    estimate = _mixed(results[0], results[best])
+    if draft.shares[best]:
         # What is observed, if only with noise, the patches know better: the global model does not know how much noise there is.
-        estimate = np.where(observed, estimate, estimate + blend.share * (whole - estimate))
-    return (np.where(observed, values, estimate) if noise == 0 else estimate), variance
+        estimate = np.where(observed, estimate, estimate + draft.shares[best] * (draft.whole - estimate))
+    return np.where(observed, values, estimate) if noise == 0 else estimate
 
 
 def _deviations(variance, estimated, scale):
@@ -170,75 +248,20 @@ def _deviations(variance, estimated, scale):
     return sd
 
 
-@dataclass(frozen=True)
-class _Blend:
-    """The part of the global model: its weight in the start, beside the field, and in the result, beside the patches."""
-
-    start: float = 0.0
-    share: float = 0.0
-
-    def widened(self, stages, config):
-        """`stages` with the largest shift at which similar patches are looked for."""
-        window = config.window or (TUNED.far if self.start > TUNED.much else Settings.window)
-        return tuple(replace(settings, window=window) for settings in stages)
-
-
-@dataclass(frozen=True)
-class _Validation:
-    """What a validation round gave for every one of `_results`: errors, relative spreads, and the part of the global model."""
-
-    blends: list
-    errors: list
-    spreads: list
-
-
-def _best(rounds):
-    """Number of the result to take, and its errors and spreads in all `rounds`.
+def _best(drafts):
+    """Number of the mixture to take, and its errors and spreads in all `drafts`.
 
     The first, unless another's squared errors are smaller by more than the standard error of their mean difference.
     """
-    if not rounds or not rounds[0].errors:
+    if not drafts:
         return 0, np.empty(0), np.empty(0)
-    errors, spreads = ([np.concatenate(parts) for parts in zip(*(getattr(r, name) for r in rounds))] for name in ("errors", "spreads"))
+    errors, spreads = ([np.concatenate(parts) for parts in zip(*(getattr(d, name) for d in drafts))] for name in ("errors", "spreads"))
     if not len(errors[0]):
         return 0, errors[0], spreads[0]
     gains = [errors[0] ** 2 - other**2 for other in errors]
     sure = [gain.sum() - gain.std() * math.sqrt(len(gain)) for gain in gains]
     best = int(np.argmax(sure))
     return best, errors[best], spreads[best]
-
-
-def _validate(values, observed, schedules, noise, config, rng, progress):
-    """Hide some observed entries, complete by every schedule, and compare; without schedules only the start is decided."""
-    held = calibrate.hold_out(observed, TUNED.held_out, rng)
-    kept = observed & ~held
-    start = field.solve(values, kept, noise).mean
-    blend, whole = _Blend(), None
-    possible = held.sum() >= calibrate.FEWEST and held.size <= TUNED.most_global and min(held.shape[:2]) > 2
-    if config.start == "global" or (config.start == "auto" and possible):
-        trial = 1.0 if config.start == "global" else _best_weight(values, start, _global(values, kept, TRIAL, rng), held)
-        blend = _Blend(start=trial)
-        if trial:
-            whole = _global(values, kept, EARNEST, rng)
-            start = start + trial * (whole - start)
-    if not schedules:
-        return _Validation([blend], [], [])
-    blends, errors, spreads = [], [], []
-    for estimate, variance in _results(values, kept, start, [blend.widened(c, config) for c in schedules], noise, rng, progress, True):
-        share = 0.0
-        if config.start == "auto" and blend.start:
-            share = _best_weight(values, estimate, whole, held)
-            estimate = estimate + share * (whole - estimate)
-        blends.append(replace(blend, share=share))
-        errors.append((estimate - values)[held])
-        spreads.append(np.sqrt(variance[held]))
-    return _Validation(blends, errors, spreads)
-
-
-def _start(values, observed, noise, blend, whole):
-    """First estimate of every entry: the field, blended with the global model's."""
-    start = field.solve(values, observed, noise).mean
-    return start + blend.start * (whole - start) if blend.start else start
 
 
 def _global(values, observed, parameters, rng):
@@ -254,19 +277,6 @@ def _best_weight(values, one, other, held):
     apart = (other - one)[held]
     weight = apart @ (values - one)[held] / max(apart @ apart, np.finfo(float).tiny)
     return float(min(weight, 1.0)) if weight >= TUNED.least_weight else 0.0
-
-
-def _results(values, observed, start, schedules, noise, rng, progress, variance):
-    """Iterate over what `refine_blocks` gives: by the first schedule alone, and by each other one mixed with the first."""
-    starts, first = [start] * len(schedules), None
-    del start  # as in `refine_blocks`
-    for stages in schedules:
-        result = refine_blocks(values, observed, starts.pop(), stages, noise, rng, progress, variance)
-        if first is None:
-            first = result if starts else ()
-        else:
-            result = tuple(None if a is None else a + TUNED.falling_share * (b - a) for a, b in zip(first, result))
-        yield result
 
 
 def warm_up(order, config):

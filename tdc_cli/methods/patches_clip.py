@@ -1,8 +1,8 @@
 """Clips by groups of similar patches from several frames: what `patches` does where a mode counts frames.
 
-The frames lie one below the other, as `tdc_cli.patches.refine` wants a clip. Two rounds as for pictures: the first, with some observed
-entries held out, measures how large errors are; the second uses everything. Where a place is observed in the frames beside it, the first
-estimate is what these say; elsewhere it is the coloured field of the frame.
+The frames lie one below the other, as `tdc_cli.patches.refine` wants a clip. As with pictures the first part of the passes, while some
+observed entries are held out, measures how large errors are; the last one uses everything. Where a place is observed in the frames
+beside it, the first estimate is what these say; elsewhere it is the coloured field of the frame.
 """
 
 import math
@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from ..patches import calibrate, field, motion, noise
-from ..patches.schedule import Settings
+from ..patches.schedule import Schedule, Settings
 from . import Completion
 from .blocks import Progress, blocks, refine_blocks
 
@@ -22,13 +22,14 @@ SHARE_HELD_OUT, SHARE_LONE, TRUST = 0.05, 0.03, 0.25
 SAMPLES = 4
 # Largest shift at which similar patches are looked for, in pixels and in frames.
 WINDOW, REACH = 10, 3
-# Where single entries are missing: passes, members of a group, and isotropic ridge of the first pass, relative to the variance of the
-# observed entries.
+# Where single entries are missing: passes, members of a group, and ridge of the first pass.
 PASSES, MEMBERS, FIRST_RIDGE = 5, 64, 1e-2
 # Where holes are strokes or whole frames: the same, with the ridges of the first and the last pass; none is over-relaxed.
 STROKE_PASSES, STROKE_MEMBERS, STROKE_RIDGES = 5, 150, (3e-3, 1e-3)
 # Under noise, after a first pass that shrinks singular values: the same, and the size of patches.
-NOISY_PASSES, NOISY_MEMBERS, NOISY_RIDGE, NOISY_SIZE = 1, 64, 1e-3, 4
+NOISY_PASSES, NOISY_MEMBERS, NOISY_RIDGE, NOISY_SIZE = 2, 64, 1e-3, 4
+# The last passes, which go with everything observed over a denser grid.
+DENSE_PASSES, DENSE = 1, 2 / 3
 
 
 def complete(values, observed, config, *, rng, monitor):
@@ -50,18 +51,24 @@ def complete(values, observed, config, *, rng, monitor):
     """
     clip = _Clip.of(values, observed, config.frames)
     variance = _learnt_noise(clip) if config.noise_std == "auto" else float(config.noise_std) ** 2
-    stages = stages_for(clip, variance, config)
-    passes = sum(s.passes for s in stages)
-    progress = Progress(monitor, len(blocks(clip.values)), passes * (2 if config.calibrate else 1))
+    schedule = schedule_for(clip, variance, config)
+    progress = Progress(monitor, len(blocks(clip.values)), schedule.passes)
     held = lone = np.zeros_like(clip.observed)
     if config.calibrate:
         held = hold_out(clip, rng)
         if variance:
             lone = clip.observed & ~held & (rng.random(held.shape) < SHARE_LONE)
-        kept = replace(clip, observed=clip.observed & ~held & ~lone)
-        estimate, spread = _refined(kept, stages, variance, rng, progress, True)
+    kept = replace(clip, observed=clip.observed & ~held & ~lone)
+    estimate = first_estimate(kept, variance)
+    estimate, spread = _refined(kept, estimate, schedule.draft, variance, rng, progress, config.calibrate)
+    if config.calibrate:
         errors, spreads, lone_errors = (estimate - clip.values)[held], np.sqrt(spread[held]), (estimate - clip.values)[lone]
-    estimate, spread = _refined(clip, stages, variance, rng, progress, config.calibrate)
+    if schedule.finish:
+        # The standard deviations of observed entries under noise are those of estimates with their own observations.
+        estimate, own = _refined(clip, estimate, schedule.finish, variance, rng, progress, config.calibrate and variance > 0)
+        spread = spread if own is None else np.where(clip.observed, own, spread)
+    if not variance:
+        estimate = np.where(clip.observed, clip.values, estimate)
     sd, verdict, warnings = None, None, []
     if config.calibrate:
         scale = calibrate.fit_scale(errors, spreads, variance)
@@ -73,14 +80,14 @@ def complete(values, observed, config, *, rng, monitor):
         verdict = {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, variance, rng)}
         if scale is None and absent.any():
             warnings.append(f"only {len(errors)} observed entries could be held out: the standard deviations are not calibrated")
-    used = {name: getattr(stages[0], name) for name in ("size", "members", "window", "stride", "depth", "reach")}
+    used = {name: getattr(schedule.draft[0], name) for name in ("size", "members", "window", "stride", "depth", "reach")}
     return Completion(
         mean=clip.restored(estimate),
         sd=None if sd is None else clip.restored(sd),
         predictive_sd=None if sd is None else clip.restored(np.sqrt(sd**2 + variance) if variance else sd),
         noise_std=math.sqrt(variance) if variance else None,
         held_out=verdict,
-        parameters=asdict(config) | used | {"passes": passes},
+        parameters=asdict(config) | used | {"passes": schedule.passes},
         warnings=tuple(warnings),
     )
 
@@ -166,8 +173,8 @@ class _Clip:
         return np.ascontiguousarray(np.moveaxis(stacked.reshape(self.frames, *others), 0, self.mode))
 
 
-def stages_for(clip, variance, config):
-    """Stages of the passes.
+def schedule_for(clip, variance, config):
+    """What the passes do.
 
     Parameters
     ----------
@@ -178,26 +185,30 @@ def stages_for(clip, variance, config):
 
     Returns
     -------
-    tuple of Settings
+    Schedule
     """
     smallest = min(clip.height, clip.values.shape[1])
     size = min(config.size or Settings.size, smallest)
 
-    def settings(stride, members, **others):
-        return Settings(size=size, stride=min(size, config.stride or stride), members=config.members or members, reach=REACH,
+    def settings(members, size=size, **others):
+        return Settings(size=size, stride=min(size, config.stride or size), members=config.members or members, reach=REACH,
                         window=config.window or WINDOW, **others)  # fmt: skip
 
+    shrinking = ()
     if variance:
-        first = settings(3, NOISY_MEMBERS, depth=2, passes=1, shrinks=True, step=1.0, momentum=0.0)
-        small = min(config.size or NOISY_SIZE, smallest)
-        second = replace(first, size=small, stride=min(small, config.stride or max(1, small // 2)), passes=config.passes or NOISY_PASSES,
-                         shrinks=False, first_ridge=NOISY_RIDGE, last_ridge=NOISY_RIDGE)  # fmt: skip
-        return first, second
-    if any(clip.strokes):
+        shrinking = (settings(NOISY_MEMBERS, depth=2, passes=1, shrinks=True, step=1.0, momentum=0.0),)
+        main = settings(NOISY_MEMBERS, min(config.size or NOISY_SIZE, smallest), depth=2, passes=config.passes or NOISY_PASSES,
+                        first_ridge=NOISY_RIDGE, last_ridge=NOISY_RIDGE, step=1.0, momentum=0.0)  # fmt: skip
+    elif any(clip.strokes):
         first_ridge, last_ridge = STROKE_RIDGES
-        return (settings(4, STROKE_MEMBERS, depth=2, passes=config.passes or STROKE_PASSES, first_ridge=first_ridge, last_ridge=last_ridge,
-                         step=1.0, momentum=0.0),)  # fmt: skip
-    return (settings(3, MEMBERS, passes=config.passes or PASSES, first_ridge=FIRST_RIDGE),)
+        main = settings(STROKE_MEMBERS, depth=2, passes=config.passes or STROKE_PASSES, first_ridge=first_ridge, last_ridge=last_ridge,
+                        step=1.0, momentum=0.0)  # fmt: skip
+    else:
+        main = settings(MEMBERS, passes=config.passes or PASSES, first_ridge=FIRST_RIDGE)
+    dense = min(DENSE_PASSES, main.passes - 1)
+    stride = min(main.size, config.stride or round(DENSE * main.size))
+    finish = (replace(main, passes=dense, first_ridge=main.last_ridge, stride=stride),) if dense else ()
+    return Schedule((*shrinking, replace(main, passes=main.passes - dense)), finish)
 
 
 def hold_out(clip, rng):
@@ -251,10 +262,14 @@ def first_estimate(clip, variance):
     values, shown = clip.by_frame(clip.values), clip.by_frame(clip.observed)
     known = [t for t in range(clip.frames) if shown[t].any()]
     filled = np.empty(clip.values.shape, np.float32)
-    fields, unsure = clip.by_frame(filled), {}
+    # How channels go together is learnt from one frame for all, where it hardly matters.
+    fields, unsure, covariance = clip.by_frame(filled), {}, None
     for t in known:
         if shown[t].all() and not variance:
             fields[t] = values[t]
+        elif clip.strokes[t] or shown[t].all():
+            found = field.solve(values[t], shown[t], variance, channel_covariance=covariance)
+            fields[t], covariance = found.mean, found.channel_covariance
         else:
             fitted, unsure[t] = field.solve_with_sd(values[t], shown[t], variance, rng=np.random.default_rng(t), count=SAMPLES)
             fields[t] = fitted.mean
@@ -266,15 +281,23 @@ def first_estimate(clip, variance):
             continue
         if t not in known:
             fields[t] = np.mean([fields[k] for k in sides], axis=0)
-        prediction, error = motion.predict(fields[t], seen[t], [(k - t, fields[k], seen[k]) for k in sides])
+        box = _box(~shown[t], motion.reach(max(abs(k - t) for k in sides)))
+        own, sides = fields[t][box], [(k - t, fields[k][box], seen[k][box]) for k in sides]
+        prediction, error = motion.predict(own, seen[t][box], sides)
         share = 1.0
         if t in known and not clip.strokes[t]:
-            share = unsure[t] ** 2 / np.maximum(unsure[t] ** 2 + error[..., None], np.finfo(float).tiny)
-        absent = ~shown[t]
-        clip.by_frame(estimate)[t][absent] = (fields[t] + share * (prediction - fields[t]))[absent]
+            share = unsure[t][box] ** 2 / np.maximum(unsure[t][box] ** 2 + error[..., None], np.finfo(float).tiny)
+        absent = ~shown[t][box]
+        clip.by_frame(estimate)[t][box][absent] = (own + share * (prediction - own))[absent]
     return estimate
 
 
-def _refined(clip, stages, variance, rng, progress, wanted):
-    """Estimate and, if `wanted`, its relative variance, from the first estimate on."""
-    return refine_blocks(clip.values, clip.observed, first_estimate(clip, variance), stages, variance, rng, progress, wanted, clip.frames)
+def _box(absent, margin):
+    """Rows and columns of the part of a frame (H, W, C) in which all that is absent lies, and so much more on every side."""
+    sides = [np.flatnonzero(absent.any(axis=axes)) for axes in ((1, 2), (0, 2))]
+    return tuple(slice(max(0, side[0] - margin), side[-1] + margin + 1) for side in sides)
+
+
+def _refined(clip, start, stages, variance, rng, progress, wanted):
+    """Estimate after the stages and, if `wanted`, its relative variance."""
+    return refine_blocks(clip.values, clip.observed, start, stages, variance, rng, progress, wanted, clip.frames)

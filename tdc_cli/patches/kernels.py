@@ -1,4 +1,4 @@
-"""Compiled loops over patches: find similar ones, estimate them as one Gaussian group, add the estimates up.
+"""Compiled loops over patches: estimate groups of similar ones as one Gaussian, add the estimates up.
 
 A picture is planar, (C, H, W) float32. A patch is the `size` x `size` square of every channel, a vector of ``D = C size^2`` entries in
 the order (channel, row, column), and is named by its position ``top * W + left``. A group is a row of positions: a reference patch,
@@ -21,7 +21,6 @@ _ssyrk = foreign("ssyrk", "cython_blas", 10)
 _ssymm = foreign("ssymm", "cython_blas", 12)
 _spotrf = foreign("spotrf", "cython_lapack", 5)
 _spotri = foreign("spotri", "cython_lapack", 5)
-_ssyevr = foreign("ssyevr", "cython_lapack", 21)
 _UPPER_OF_ROWS, _NO = ord("L"), ord("N")  # Fortran sees the row-major upper triangle as a column-major lower one
 
 # Rows of the picture that a thread adds estimates into at a time.
@@ -31,183 +30,26 @@ SHARE = 16
 
 
 @njit(cache=CACHE, error_model="numpy")
-def _distances(image, means, top, left, size, contrast, row, first, line):
-    """Add to `line` the distances from the patch at (top, left), one frame deep, to those of one row, from column `first` on."""
-    count = len(line)
-    for c in range(image.shape[0]):
-        for r in range(size):
-            theirs = image[c, row + r, first : first + count + size - 1]
-            mine = image[c, top + r, left : left + size]
-            for s in range(0, size - 1, 2):  # two at a time: half the traffic on `line`
-                one, two = mine[s], mine[s + 1]
-                for i in range(count):
-                    a, b = theirs[s + i] - one, theirs[s + 1 + i] - two
-                    line[i] += a * a + b * b
-            if size % 2:
-                one = mine[size - 1]
-                for i in range(count):
-                    a = theirs[size - 1 + i] - one
-                    line[i] += a * a
-        theirs, own = means[c, row, first : first + count], means[c, top, left]
-        share = np.float32(contrast * size * size)
-        for i in range(count):
-            a = theirs[i] - own
-            line[i] -= share * a * a
-
-
-@njit(cache=CACHE, error_model="numpy")
-def _widened(image):
-    """A copy with `LANES` further columns of zeros, so that vectors may be read over the edge."""
-    channels, height, width = image.shape
-    wide = np.zeros((channels, height, width + LANES), np.float32)
-    wide[:, :, :width] = image
-    return wide
-
-
-@njit(cache=CACHE, error_model="numpy")
-def _patch_means(image, size):
-    """Mean of every channel of every patch, (C, H - size + 1, W - size + 1 + LANES), zeros in the last columns."""
-    channels, height, width = image.shape
-    means = np.zeros((channels, height - size + 1, width - size + 1 + LANES), np.float32)
-    for c in range(channels):
-        rows = np.empty(width, np.float32)
-        for top in range(height - size + 1):
-            rows[:] = np.float32(0.0)
-            for r in range(size):
-                rows += image[c, top + r]
-            for left in range(width - size + 1):
-                means[c, top, left] = np.sum(rows[left : left + size]) / np.float32(size * size)
-    return means
-
-
-@njit(cache=CACHE, error_model="numpy")
-def _sink(distances, indices, root, count):
-    """Restore the order of a heap, largest on top, after its root was replaced."""
-    distance, index = distances[root], indices[root]
-    while True:
-        child = 2 * root + 1
-        if child >= count:
-            break
-        if child + 1 < count and (distances[child + 1], indices[child + 1]) > (distances[child], indices[child]):
-            child += 1
-        if (distances[child], indices[child]) <= (distance, index):
-            break
-        distances[root], indices[root] = distances[child], indices[child]
-        root = child
-    distances[root], indices[root] = distance, index
-
-
-@njit(cache=CACHE, error_model="numpy")
-def _search(image, means, position, centre, frame, depth, size, window, contrast, distances):
-    """Distances from the patch at `position` to those around the one at `centre`, in its frame; infinite in what is left of `distances`.
-
-    Returns where they begin, as rows of the picture and columns, and how many places a row takes in `distances`.
-    """
-    width = image.shape[2] - LANES
-    top, left = position // width, position % width
-    begin = centre // width // frame * frame
-    row, column = centre // width - begin, centre % width
-    first_row, last_row = max(0, row - window), min(frame - size, row + window)
-    first, last = max(0, column - window), min(width - size, column + window)
-    columns = (last - first + LANES) // LANES * LANES  # whole vectors; what lies beyond `last` is never chosen
-    filled = (last_row - first_row + 1) * columns
-    distances[:filled] = np.float32(0.0)
-    distances[filled:] = np.float32(np.inf)
-    for row in range(first_row, last_row + 1):
-        line = distances[(row - first_row) * columns : (row - first_row + 1) * columns]
-        for d in range(depth):
-            _distances(image, means, top + d * frame, left, size, contrast, begin + row + d * frame, first, line)
-        line[last - first + 1 :] = np.float32(np.inf)
-    return begin + first_row, first, columns
-
-
-@njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
-def match(image, positions, frame, depth, size, window, reach, drift, contrast, groups):
-    """For every reference patch the patches most like it, by falling likeness.
-
-    The distance of two patches is the sum of their squared differences, less `contrast` times the part that a change of the channels'
-    means explains. Ties go to the patch that comes first. In other frames patches are looked for around the best one of the frame next
-    to it, on the side of the reference, so that the search follows what moves.
-
-    Parameters
-    ----------
-    image : (C, H, W) float32 ndarray
-    positions : (G,) int64 ndarray
-        Reference patches.
-    frame, depth : int
-        Rows of a frame, and frames of a patch.
-    size : int
-        Side of a patch.
-    window : int
-        Largest shift, in rows and in columns, at which patches are looked for in the reference's own frame.
-    reach : int
-        Largest shift in frames.
-    drift : int
-        Largest shift from the best patch of the frame next to it; at most `window`.
-    contrast : float
-        From 0, plain squared differences, to 1, differences after the means are taken out.
-    groups : (G, K) int32 ndarray
-        Written; K is at most the number of patches in the smallest window, that of a corner of the first frame.
-    """
-    width = image.shape[2]
-    count, last_frame = groups.shape[1], image.shape[1] // frame - depth
-    means, wide = _patch_means(image, size), _widened(image)
-    side = 2 * window + 1
-    for g in prange(len(positions)):
-        own = positions[g] // width // frame
-        earliest, latest = max(0, own - reach), min(last_frame, own + reach)
-        distances = np.empty((latest - earliest + 1, side * (side + LANES)), np.float32)
-        begins = np.empty((latest - earliest + 1, 3), np.int64)
-        best = positions[g]
-        for turn in range(latest - earliest + 1):  # its own frame, those after it, those before it
-            place = own - earliest + turn if own + turn <= latest else latest - earliest - turn
-            if place == own - earliest - 1:
-                best = positions[g]
-            around = best + (place + earliest - best // width // frame) * frame * width
-            line = distances[place]
-            begins[place] = _search(wide, means, positions[g], around, frame, depth, size, window if turn == 0 else drift, contrast, line)
-            row, column, columns = begins[place]
-            if turn == 0:
-                line[(best // width - row) * columns + best % width - column] = np.float32(-np.inf)
-            else:
-                index = np.argmin(line)
-                best = (row + index // columns) * width + column + index % columns
-        flat = distances.reshape(-1)
-        nearest = flat[:count].copy()
-        indices = np.arange(count)
-        for root in range(count // 2 - 1, -1, -1):
-            _sink(nearest, indices, root, count)
-        for i in range(count, len(flat)):
-            if flat[i] < nearest[0]:
-                nearest[0], indices[0] = flat[i], i
-                _sink(nearest, indices, 0, count)
-        for last_place in range(count - 1, -1, -1):
-            row, column, columns = begins[indices[0] // distances.shape[1]]
-            index = indices[0] % distances.shape[1]
-            groups[g, last_place] = (row + index // columns) * width + column + index % columns
-            nearest[0], indices[0] = nearest[last_place], indices[last_place]
-            _sink(nearest, indices, 0, last_place)
-
-
-@njit(cache=CACHE, error_model="numpy")
 def _take(image, position, frame, depth, size, patch):
     """Copy the patch at `position` out of a picture."""
-    top, left = position // image.shape[2], position % image.shape[2]
-    d = 0
+    # Unsigned indices: others are looked at for being negative, which takes longer than the copy.
+    top, left, columns = position // image.shape[2], np.uint64(position % image.shape[2]), np.uint64(size)
+    d = np.uint64(0)
     for begin in range(top, top + depth * frame, frame):
         for c in range(image.shape[0]):
             for r in range(size):
                 line = image[c, begin + r]
-                for s in range(size):
-                    patch[d] = line[left + s]
-                    d += 1
+                for s in range(columns):
+                    patch[d + s] = line[left + s]
+                d += columns
 
 
 @njit(cache=CACHE, error_model="numpy")
-def _gaussian(patches, taper, ridge, mean, covariance):
-    """Mean of the patches, and their tapered covariance with `ridge` on its diagonal; the patches are left without their mean."""
+def _centre(patches, mean):
+    """Write the mean of the patches, and take it from them."""
     count, length = patches.shape
-    mean[:] = np.float32(0.0)
+    for d in range(length):
+        mean[d] = np.float32(0.0)
     for k in range(count):
         for d in range(length):
             mean[d] += patches[k, d]
@@ -216,16 +58,32 @@ def _gaussian(patches, taper, ridge, mean, covariance):
     for k in range(count):
         for d in range(length):
             patches[k, d] -= mean[d]
+
+
+@njit(cache=CACHE, error_model="numpy")
+def _covariance(patches, taper, ridge, covariance):
+    """Covariance of patches without their mean, times `taper`, with `ridge` on its diagonal."""
+    count, length = patches.shape
     letters = np.array([_UPPER_OF_ROWS, _NO], np.uint8)
     sizes = np.array([length, count], np.int32)
     scalars = np.array([1.0 / count, 0.0], np.float32)
     _ssyrk(letters.ctypes, letters[1:].ctypes, sizes.ctypes, sizes[1:].ctypes, scalars.ctypes, patches.ctypes, sizes.ctypes,
            scalars[1:].ctypes, covariance.ctypes, sizes.ctypes)  # fmt: skip
     for d in range(length):
-        for e in range(d):
-            covariance[e, d] *= taper[e, d]
-            covariance[d, e] = covariance[e, d]
+        for e in range(d + 1, length):
+            covariance[d, e] *= taper[d, e]
         covariance[d, d] += ridge
+    _mirror(covariance)
+
+
+@njit(cache=CACHE, error_model="numpy")
+def _mirror(matrix):
+    """Copy what is above the diagonal to below it, in squares that stay in the cache."""
+    for first in range(0, len(matrix), LANES):
+        for begin in range(first, len(matrix), LANES):
+            for d in range(first, min(first + LANES, len(matrix))):
+                for e in range(max(d + 1, begin), min(begin + LANES, len(matrix))):
+                    matrix[e, d] = matrix[d, e]
 
 
 @njit(cache=CACHE, error_model="numpy")
@@ -235,9 +93,7 @@ def _invert(covariance):
     sizes = np.array([len(covariance), 0], np.int32)
     _spotrf(letters.ctypes, sizes.ctypes, covariance.ctypes, sizes.ctypes, sizes[1:].ctypes)
     _spotri(letters.ctypes, sizes.ctypes, covariance.ctypes, sizes.ctypes, sizes[1:].ctypes)
-    for d in range(len(covariance)):
-        for e in range(d):
-            covariance[d, e] = covariance[e, d]
+    _mirror(covariance)
 
 
 @njit(cache=CACHE, error_model="numpy")
@@ -251,22 +107,41 @@ def _multiply(patches, precision, products):
 
 
 @njit(cache=CACHE, error_model="numpy")
-def _load(matrix, lane, order, height, square, ridge, chosen, count, sides):
-    """Write the system ``(square + ridge I)_cc a = sides_c`` of the chosen entries into its lane, the identity below up to `order`."""
-    for j in range(count):
-        base = j * height * LANES + lane
-        row = square[chosen[j]]
-        matrix[base + j * LANES] = row[chosen[j]] + ridge
-        for i in range(j + 1, count):
-            matrix[base + i * LANES] = row[chosen[i]]
-        for i in range(count, order):
-            matrix[base + i * LANES] = np.float32(0.0)
-        matrix[base + order * LANES] = sides[chosen[j]]
-    for j in range(count, order):
-        base = j * height * LANES + lane
-        for i in range(j + 1, order + 1):
-            matrix[base + i * LANES] = np.float32(0.0)
-        matrix[base + j * LANES] = np.float32(1.0)
+def _ascending(counts, order):
+    """Write into `order` the numbers of `counts` by rising count, equal ones as they come."""
+    begins = np.zeros(np.max(counts) + 2, np.int64)
+    for count in counts:
+        begins[count + 1] += 1
+    for n in range(1, len(begins)):
+        begins[n] += begins[n - 1]
+    for k in range(len(counts)):
+        order[begins[counts[k]]] = k
+        begins[counts[k]] += 1
+
+
+@njit(cache=CACHE, error_model="numpy")
+def _load(matrix, order, height, square, ridge, chosen, counts, held, sides):
+    """Write the system ``(square + ridge I)_cc a = sides_c`` of the chosen entries of the patch that each lane holds, the identity below
+    up to `order`."""
+    columns = matrix[: order * height * LANES].reshape(order, height, LANES)
+    for j in range(order):  # a column at a time, which stays in the cache while all lanes are written
+        column = columns[j]
+        for lane in range(LANES):
+            k = held[lane]
+            count = counts[k]
+            if j < count:
+                own = chosen[k]
+                row = square[own[j]]
+                column[j, lane] = row[own[j]] + ridge
+                for i in range(j + 1, count):
+                    column[i, lane] = row[own[i]]
+                for i in range(count, order):
+                    column[i, lane] = np.float32(0.0)
+                column[order, lane] = sides[k, own[j]]
+            else:
+                column[j, lane] = np.float32(1.0)
+                for i in range(j + 1, order + 1):
+                    column[i, lane] = np.float32(0.0)
 
 
 @njit(cache=CACHE, error_model="numpy")
@@ -279,17 +154,21 @@ def _load_identity(matrix, order, height):
 
 
 @njit(cache=CACHE, error_model="numpy")
-def _load_rows(matrix, order, height, rows, chosen, counts, held):
-    """Write ``rows_cd`` for every d as further right sides below the first, for the patch that each lane holds."""
-    length = rows.shape[1]
-    own = np.empty(LANES, np.int64)
+def _load_rows(matrix, order, height, rows, chosen, counts, wanted, sizes, count, held):
+    """Write ``rows_cw`` for the `wanted` entries w as further right sides below the first, `count` of them, for the patch that each lane
+    holds; 0 where it wants fewer."""
+    columns = matrix[: order * height * LANES].reshape(order, height, LANES)
     for j in range(order):
-        base = (j * height + order + 1) * LANES
+        column = columns[j, order + 1 : order + 1 + count]
         for lane in range(LANES):
-            own[lane] = chosen[held[lane], j] if j < counts[held[lane]] else -1
-        for d in range(length):  # the lanes of a vector one after the other, while it is at hand
-            for lane in range(LANES):
-                matrix[base + d * LANES + lane] = rows[own[lane], d] if own[lane] >= 0 else np.float32(0.0)
+            k = held[lane]
+            size = sizes[k] if j < counts[k] else 0
+            if size > 0:
+                row, own = rows[chosen[k, j]], wanted[k]
+                for i in range(size):
+                    column[i, lane] = row[own[i]]
+            for i in range(size, count):
+                column[i, lane] = np.float32(0.0)
 
 
 @njit(cache=CACHE, error_model="numpy")
@@ -299,15 +178,18 @@ def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, 
     `chosen` are the observed entries of each member; `inner` and `outer` (D, D) are workspace.
     """
     members, length = targets.shape
-    inner[:] = np.float32(0.0)
-    by_count = np.argsort(counts, kind="mergesort")
+    for d in range(length):
+        for e in range(length):
+            inner[d, e] = np.float32(0.0)
+    by_count, held = np.empty(members, np.int64), np.empty(LANES, np.int64)
+    _ascending(counts, by_count)
     for first in range(0, members, LANES):
         batch = min(LANES, members - first)
         order = (counts[by_count[first + batch - 1]] + TILE - 1) // TILE * TILE
         height = (order + (order + 1 + TILE - 1) // TILE * TILE) | 1
         for lane in range(LANES):
-            k = by_count[first + min(lane, batch - 1)]
-            _load(matrix, lane, order, height, covariance, noise, chosen[k], counts[k], targets[k])
+            held[lane] = by_count[first + min(lane, batch - 1)]
+        _load(matrix, order, height, covariance, noise, chosen, counts, held, targets)
         _load_identity(matrix, order, height)
         factorise(matrix, order, height, order + 1)
         invert(matrix, order, height)
@@ -329,82 +211,88 @@ def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, 
 
 
 @njit(cache=CACHE, error_model="numpy")
-def _by_observed(matrix, covariance, mean, targets, chosen, counts, noise, estimates, variances):
-    """``m + S_:o (S_oo + noise I)^-1 (y_o - m_o)`` for every patch, with `targets` y - m, `chosen` the observed entries."""
+def _by_observed(matrix, covariance, mean, targets, chosen, counts, wanted, sizes, noise, weights, estimates, variances):
+    """``m + S_:o (S_oo + noise I)^-1 (y_o - m_o)`` for every patch, with `targets` y - m, `chosen` the observed entries.
+
+    Variances, if there is room for them, are those of the `wanted` entries, `sizes` of each patch; 0 elsewhere. `weights` (K, D) is
+    workspace.
+    """
     members, length = targets.shape
-    wanted = len(variances) > 0
-    extra = 1 + (length if wanted else 0)
-    by_count = np.argsort(counts, kind="mergesort")  # alike counts in a batch: little filling up
-    held = np.empty(LANES, np.int64)
+    by_count, held = np.empty(members, np.int64), np.empty(LANES, np.int64)
+    _ascending(counts, by_count)  # alike counts in a batch: little filling up
     for first in range(0, members, LANES):
-        batch = min(LANES, members - first)
+        batch, widest = min(LANES, members - first), 0
         order = (counts[by_count[first + batch - 1]] + TILE - 1) // TILE * TILE
-        height = (order + (extra + TILE - 1) // TILE * TILE) | 1
         for lane in range(LANES):
-            k = by_count[first + min(lane, batch - 1)]
-            _load(matrix, lane, order, height, covariance, noise, chosen[k], counts[k], targets[k])
-            held[lane] = k
-        if wanted:
-            _load_rows(matrix, order, height, covariance, chosen, counts, held)
+            held[lane] = by_count[first + min(lane, batch - 1)]
+            widest = max(widest, sizes[held[lane]])
+        extra = 1 + (widest if len(variances) > 0 else 0)
+        height = (order + (extra + TILE - 1) // TILE * TILE) | 1
+        _load(matrix, order, height, covariance, noise, chosen, counts, held, targets)
+        if extra > 1:
+            _load_rows(matrix, order, height, covariance, chosen, counts, wanted, sizes, widest, held)
         factorise(matrix, order, height, extra)
-        if wanted:
-            square(matrix, order, height, 1, length)
+        if len(variances) > 0:
+            square(matrix, order, height, 1, widest)
             for lane in range(batch):
-                own = variances[held[lane]]
+                k = held[lane]
                 for d in range(length):
-                    own[d] = covariance[d, d] + matrix[(order * (height + 1) + d) * LANES + lane]
+                    variances[k, d] = np.float32(0.0)
+                for i in range(sizes[k]):
+                    d = wanted[k, i]
+                    variances[k, d] = covariance[d, d] + matrix[(order * (height + 1) + i) * LANES + lane]
         substitute_back(matrix, order, height)
         for lane in range(batch):
-            k = by_count[first + lane]
-            result = estimates[k]
-            result[:] = mean
+            k = held[lane]
+            for d in range(length):
+                weights[k, d] = np.float32(0.0)
             for j in range(counts[k]):
-                weight = matrix[(order * height + j) * LANES + lane]
-                row = covariance[chosen[k, j]]
-                for d in range(length):
-                    result[d] += weight * row[d]
+                weights[k, chosen[k, j]] = matrix[(order * height + j) * LANES + lane]
+    _multiply(weights, covariance, estimates)
+    for k in range(members):
+        for d in range(length):
+            estimates[k, d] += mean[d]
 
 
 @njit(cache=CACHE, error_model="numpy")
-def _by_missing(matrix, covariance, mean, targets, chosen, counts, noise, products, smoother, estimates, variances):
+def _by_missing(matrix, precision, mean, targets, chosen, counts, everything, sizes, noise, products, smoother, estimates, variances):
     """The same by the precision ``P = (S + noise I)^-1``: what is missing becomes ``m_x - P_xx^-1 P_xo (y_o - m_o)``, then everything
     ``y - noise P (y - m)``.
 
     `targets` is y - m, 0 where missing, and `chosen` the missing entries. The cheaper way where less is missing than observed: all
-    patches share one inverse, and one that misses nothing needs no more. The covariance is replaced by P; `products` (K, D) is workspace,
-    and so is `smoother` (D, D), used under noise only, for ``I - noise P``.
+    patches share one inverse, and one that misses nothing needs no more. `products` (K, D) is workspace, and so is `smoother` (D, D),
+    used under noise only, for ``I - noise P``; then `everything` (K, D) lists all entries, and `sizes` holds D.
     """
     members, length = targets.shape
     wanted = len(variances) > 0
-    for d in range(length):
-        covariance[d, d] += noise
-    _invert(covariance)
-    _multiply(targets, covariance, products)
+    _multiply(targets, precision, products)
     for k in range(members):
         for d in range(length):
             products[k, d] = -products[k, d]
     if wanted:
         for k in range(members):
             for d in range(length):
-                variances[k, d] = noise - noise * noise * covariance[d, d]
+                variances[k, d] = noise - noise * noise * precision[d, d]
         if noise > 0:
             for d in range(length):
                 for e in range(length):
-                    smoother[d, e] = -noise * covariance[d, e]
+                    smoother[d, e] = -noise * precision[d, e]
                 smoother[d, d] += np.float32(1.0)
-    by_count = np.argsort(counts, kind="mergesort")
-    held = np.empty(LANES, np.int64)
-    for first in range(np.sum(counts == 0), members, LANES):
+    by_count, held = np.empty(members, np.int64), np.empty(LANES, np.int64)
+    _ascending(counts, by_count)
+    complete = 0
+    while complete < members and counts[by_count[complete]] == 0:
+        complete += 1
+    for first in range(complete, members, LANES):
         batch = min(LANES, members - first)
         order = (counts[by_count[first + batch - 1]] + TILE - 1) // TILE * TILE
         extra = 1 + ((length if noise > 0 else order) if wanted else 0)
         height = (order + (extra + TILE - 1) // TILE * TILE) | 1
         for lane in range(LANES):
-            k = by_count[first + min(lane, batch - 1)]
-            _load(matrix, lane, order, height, covariance, np.float32(0.0), chosen[k], counts[k], products[k])
-            held[lane] = k
+            held[lane] = by_count[first + min(lane, batch - 1)]
+        _load(matrix, order, height, precision, np.float32(0.0), chosen, counts, held, products)
         if wanted and noise > 0:
-            _load_rows(matrix, order, height, smoother, chosen, counts, held)
+            _load_rows(matrix, order, height, smoother, chosen, counts, everything, sizes, length, held)
         elif wanted:
             _load_identity(matrix, order, height)
         factorise(matrix, order, height, extra)
@@ -420,7 +308,7 @@ def _by_missing(matrix, covariance, mean, targets, chosen, counts, noise, produc
             for j in range(counts[k]):
                 targets[k, chosen[k, j]] = matrix[(order * height + j) * LANES + lane]
     if noise > 0:
-        _multiply(targets, covariance, products)
+        _multiply(targets, precision, products)
     for k in range(members):
         for d in range(length):
             estimates[k, d] = mean[d] + targets[k, d]
@@ -428,8 +316,59 @@ def _by_missing(matrix, covariance, mean, targets, chosen, counts, noise, produc
                 estimates[k, d] -= noise * products[k, d]
 
 
+@njit(cache=CACHE, error_model="numpy")
+def _estimate_share(image, data, groups, first, last, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances):
+    """`estimate` for the groups `first` to ``last - 1``, in one workspace."""
+    members = groups.shape[1]
+    length = depth * image.shape[0] * size * size
+    wanted = len(variances) > 0
+    patches = np.empty((members, length), np.float32)
+    targets = np.empty((members, length), np.float32)
+    chosen = np.zeros((members, length), np.uint32)
+    counts = np.zeros(members, np.int64)
+    others, sizes = np.zeros((members, length), np.uint32), np.zeros(members, np.int64)
+    mean = np.empty(length, np.float32)
+    covariance = np.empty((length, length), np.float32)
+    tallest = (2 * length + 4 * TILE) | 1 if wanted or uncertain else (length + 3 * TILE) | 1
+    matrix = np.empty((length + TILE) * (tallest + (length + TILE if uncertain else 0)) * LANES, np.float32)
+    workspace = np.empty((2, length, length), np.float32)
+    for g in range(first, last):
+        cost, other = 0, 3 * length**3
+        for k in range(members):
+            _take(image, groups[g, k], frame, depth, size, patches[k])
+            _take(data, groups[g, k], frame, depth, size, targets[k])
+            count = 0
+            for d in range(length):
+                count += targets[k, d] == targets[k, d]  # not NaN
+            cost += count**3
+            other += (length - count) ** 3
+        few_missing = not uncertain and other < cost
+        _centre(patches, mean)
+        _covariance(patches, taper, ridge + noise if few_missing else ridge, covariance)
+        for k in range(members):
+            counts[k], sizes[k] = 0, 0
+            for d in range(length):
+                known = targets[k, d] == targets[k, d]
+                targets[k, d] = targets[k, d] - mean[d] if known else np.float32(0.0)
+                if known != few_missing:
+                    chosen[k, counts[k]] = d
+                    counts[k] += 1
+                if noise > 0 or not known:  # without noise, what is observed is certain
+                    others[k, sizes[k]] = d
+                    sizes[k] += 1
+        if uncertain:
+            _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, workspace[0], workspace[1])
+        spread = variances[g] if wanted else variances[:0].reshape(0, 0)
+        if few_missing:
+            _invert(covariance)
+            _by_missing(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches, workspace[0], estimates[g],
+                        spread)  # fmt: skip
+        else:
+            _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches, estimates[g], spread)
+
+
 @njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
-def estimate(image, data, observed, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances):
+def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances):
     """Posterior mean and variance of every patch of every group, given its own observed entries only.
 
     The patches of a group, as `image` has them now, give the mean ``m`` and the covariance ``S``, their sample covariance,
@@ -442,8 +381,7 @@ def estimate(image, data, observed, groups, frame, depth, size, taper, ridge, no
     image : (C, H, W) float32 ndarray
         Current estimate.
     data : (C, H, W) float32 ndarray
-        Observed values; not read where not observed.
-    observed : (C, H, W) bool ndarray
+        Observed values; NaN where not observed.
     groups : (G, K) int32 ndarray
     frame, depth : int
         Rows of a frame, and frames of a patch.
@@ -458,125 +396,39 @@ def estimate(image, data, observed, groups, frame, depth, size, taper, ridge, no
     estimates : (G, K, D) float32 ndarray
         Written.
     variances : (G, K, D) or (0, 0, 0) float32 ndarray
-        Written, or left alone if empty.
+        Written, or left alone if empty; 0 of observed entries without noise.
     """
-    members = groups.shape[1]
-    length = depth * image.shape[0] * size * size
-    wanted = len(variances) > 0
     for share in prange((len(groups) + SHARE - 1) // SHARE):
-        patches = np.empty((members, length), np.float32)
-        targets = np.empty((members, length), np.float32)
-        flags = np.empty((members, length), np.bool_)
-        chosen = np.zeros((members, length + TILE), np.int64)
-        counts = np.zeros(members, np.int64)
-        mean = np.empty(length, np.float32)
-        covariance = np.empty((length, length), np.float32)
-        tallest = (2 * length + 4 * TILE) | 1 if wanted or uncertain else (length + 3 * TILE) | 1
-        matrix = np.zeros((length + TILE) * (tallest + (length + TILE if uncertain else 0)) * LANES, np.float32)
-        workspace = np.empty((2, length, length), np.float32)
-        for g in range(share * SHARE, min(len(groups), (share + 1) * SHARE)):
-            cost, other = 0, 3 * length**3
-            for k in range(members):
-                _take(image, groups[g, k], frame, depth, size, patches[k])
-                _take(data, groups[g, k], frame, depth, size, targets[k])
-                _take(observed, groups[g, k], frame, depth, size, flags[k])
-                known = np.sum(flags[k])
-                cost += known**3
-                other += (length - known) ** 3
-            few_missing = not uncertain and other < cost
-            _gaussian(patches, taper, ridge, mean, covariance)
-            for k in range(members):
-                counts[k] = 0
-                for d in range(length):
-                    targets[k, d] = targets[k, d] - mean[d] if flags[k, d] else np.float32(0.0)
-                    if flags[k, d] != few_missing:
-                        chosen[k, counts[k]] = d
-                        counts[k] += 1
-            if uncertain:
-                _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, workspace[0], workspace[1])
-            spread = variances[g] if wanted else variances[:0].reshape(0, 0)
-            if few_missing:
-                _by_missing(matrix, covariance, mean, targets, chosen, counts, noise, patches, workspace[0], estimates[g], spread)
-            else:
-                _by_observed(matrix, covariance, mean, targets, chosen, counts, noise, estimates[g], spread)
+        last = min(len(groups), (share + 1) * SHARE)
+        _estimate_share(image, data, groups, share * SHARE, last, frame, depth, size, taper, ridge, noise, uncertain, estimates,
+                        variances)  # fmt: skip
 
 
 @njit(cache=CACHE, error_model="numpy")
-def _eigenpairs_above(matrix, bound, values, vectors, supports, work, integers):
-    """Eigenvalues above `bound` of a symmetric matrix, which is overwritten, and their vectors as rows; returns how many."""
-    count = len(matrix)
-    letters = np.array([ord("V"), ord("V"), _UPPER_OF_ROWS], np.uint8)
-    sizes = np.array([count, len(work), len(integers), 0, 0, 0, 0], np.int32)
-    scalars = np.array([bound, np.inf, 0.0], np.float32)
-    _ssyevr(letters.ctypes, letters[1:].ctypes, letters[2:].ctypes, sizes.ctypes, matrix.ctypes, sizes.ctypes, scalars.ctypes,
-            scalars[1:].ctypes, sizes[4:].ctypes, sizes[4:].ctypes, scalars[2:].ctypes, sizes[5:].ctypes, values.ctypes, vectors.ctypes,
-            sizes.ctypes, supports.ctypes, work.ctypes, sizes[1:].ctypes, integers.ctypes, sizes[2:].ctypes, sizes[6:].ctypes)  # fmt: skip
-    return sizes[5]
-
-
-@njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
-def shrink(image, groups, frame, depth, size, noise, estimates, variances):
-    """Every group with the singular values of its patches, less their mean, shrunk as white noise of a known variance asks.
-
-    A singular value y of the K x D matrix, over the root of ``noise max(K, D)``, becomes ``sqrt((y^2 - b - 1)^2 - 4 b) / y`` with
-    ``b = min(K, D) / max(K, D)``, and 0 where it is not above ``1 + sqrt(b)``: the best there is for large matrices (M. Gavish, D. Donoho:
-    Optimal shrinkage of singular values, IEEE Trans. Inf. Theory, 2017).
-
-    Parameters
-    ----------
-    image : (C, H, W) float32 ndarray
-        With noise.
-    groups : (G, K) int32 ndarray
-    frame, depth : int
-        Rows of a frame, and frames of a patch.
-    size : int
-    noise : float32
-        Variance, above 0.
-    estimates : (G, K, D) float32 ndarray
-        Written.
-    variances : (G, K, D) float32 ndarray
-        Written: of every entry of a group the noise that is left, ``noise (1/K + f (1/K + 1/D))`` with f the sum of the factors.
-    """
-    members = groups.shape[1]
-    length = depth * image.shape[0] * size * size
-    longer, ratio = max(members, length), min(members, length) / max(members, length)
-    for share in prange((len(groups) + SHARE - 1) // SHARE):
-        patches = np.empty((members, length), np.float32)
-        mean = np.empty(length, np.float32)
-        gram, vectors = np.empty((members, members), np.float32), np.empty((members, members), np.float32)
-        values, along = np.empty(members, np.float32), np.empty(length, np.float32)
-        supports, integers = np.empty(2 * members, np.int32), np.empty(10 * members, np.int32)
-        work = np.empty(26 * members, np.float32)
-        for g in range(share * SHARE, min(len(groups), (share + 1) * SHARE)):
-            mean[:] = np.float32(0.0)
-            for k in range(members):
-                _take(image, groups[g, k], frame, depth, size, patches[k])
-                mean += patches[k]
-            mean /= np.float32(members)
-            for k in range(members):
-                patches[k] -= mean
-                estimates[g, k] = mean
-            letters = np.array([_UPPER_OF_ROWS, ord("T")], np.uint8)
-            sizes = np.array([members, length], np.int32)
-            scalars = np.array([1.0 / (noise * longer), 0.0], np.float32)
-            _ssyrk(letters.ctypes, letters[1:].ctypes, sizes.ctypes, sizes[1:].ctypes, scalars.ctypes, patches.ctypes, sizes[1:].ctypes,
-                   scalars[1:].ctypes, gram.ctypes, sizes.ctypes)  # fmt: skip
-            found = _eigenpairs_above(gram, (1.0 + np.sqrt(ratio)) ** 2, values, vectors, supports, work, integers)
-            freedom = 0.0
-            for r in range(found):
-                factor = np.sqrt(max((values[r] - ratio - 1.0) ** 2 - 4.0 * ratio, 0.0)) / values[r]
-                freedom += factor
-                along[:] = np.float32(0.0)
-                for k in range(members):
-                    weight = vectors[r, k]
-                    for d in range(length):
-                        along[d] += weight * patches[k, d]
-                for k in range(members):
-                    weight = np.float32(factor) * vectors[r, k]
-                    result = estimates[g, k]
-                    for d in range(length):
-                        result[d] += weight * along[d]
-            variances[g] = np.float32(noise * (1.0 / members + freedom * (1.0 / members + 1.0 / length)))
+def _add_strip(groups, estimates, variances, frame, depth, size, floor, total, weight, squares, strip):
+    """`add_up` for the rows of one strip."""
+    channels, height, width = total.shape
+    equal, wanted = len(variances) == 0, len(squares) > 0
+    begin, end = strip * STRIP, min(height, (strip + 1) * STRIP)
+    for g in range(len(groups)):
+        for k in range(groups.shape[1]):
+            left = groups[g, k] % width
+            for deep in range(depth):
+                top = groups[g, k] // width + deep * frame
+                for r in range(max(0, begin - top), min(size, end - top)):
+                    for c in range(channels):
+                        line, share = total[c, top + r], weight[c, top + r]
+                        start = ((deep * channels + c) * size + r) * size
+                        for s in range(size):
+                            own, variance = np.float32(1.0), np.float32(0.0)
+                            if not equal:
+                                variance = max(variances[g, k, start + s], np.float32(0.0))
+                                own = np.float32(1.0) / np.sqrt(variance + floor)
+                            value = estimates[g, k, start + s]
+                            line[left + s] += own * value
+                            share[left + s] += own
+                            if wanted:
+                                squares[c, top + r, left + s] += own * (value * value + variance)
 
 
 @njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
@@ -599,28 +451,8 @@ def add_up(groups, estimates, variances, frame, depth, size, floor, total, weigh
     squares : (C, H, W) or (0, 0, 0) float64 ndarray
         Added to: squared estimates plus their variances, times weights; left alone if empty.
     """
-    channels, height, width = total.shape
-    equal, wanted = len(variances) == 0, len(squares) > 0
+    width = total.shape[2]
     lowest = np.min(groups) // width // STRIP
     highest = (np.max(groups) // width + (depth - 1) * frame + size - 1) // STRIP
     for strip in prange(lowest, highest + 1):
-        begin, end = strip * STRIP, min(height, (strip + 1) * STRIP)
-        for g in range(len(groups)):
-            for k in range(groups.shape[1]):
-                left = groups[g, k] % width
-                for deep in range(depth):
-                    top = groups[g, k] // width + deep * frame
-                    for r in range(max(0, begin - top), min(size, end - top)):
-                        for c in range(channels):
-                            line, share = total[c, top + r], weight[c, top + r]
-                            start = ((deep * channels + c) * size + r) * size
-                            for s in range(size):
-                                own, variance = np.float32(1.0), np.float32(0.0)
-                                if not equal:
-                                    variance = max(variances[g, k, start + s], np.float32(0.0))
-                                    own = np.float32(1.0) / np.sqrt(variance + floor)
-                                value = estimates[g, k, start + s]
-                                line[left + s] += own * value
-                                share[left + s] += own
-                                if wanted:
-                                    squares[c, top + r, left + s] += own * (value * value + variance)
+        _add_strip(groups, estimates, variances, frame, depth, size, floor, total, weight, squares, strip)

@@ -20,49 +20,58 @@ LANES = 16
 # Rows and columns of the block that stays in registers: 16 sums need 8 loads.
 TILE = 4
 _VECTOR = ir.VectorType(ir.FloatType(), LANES)
-_INDEX = ir.IntType(64)
+INDEX = ir.IntType(64)
 # From LLVM 17 on pointers are opaque, so that each load and step says what lies there; before, the pointer itself did.
 _OPAQUE = llvm_version_info >= (17,)
-_POINTER = ir.PointerType() if _OPAQUE else _VECTOR.as_pointer()
-_OF_LOAD, _OF_STEP = ({"typ": _VECTOR}, {"source_etype": _VECTOR}) if _OPAQUE else ({}, {})
 # Multiply and add may be one instruction; nothing else is reordered.
-_FUSED = ("contract",)
+FUSED = ("contract",)
 
 
-class _Vectors:
-    """Loads and stores of vectors in the flat float32 array that an intrinsic was given."""
+class Flat:
+    """Loads and stores in a flat array that an intrinsic was given, of one element or of several in a row."""
 
     def __init__(self, context, builder, kind, array):
         self.builder = builder
-        # By way of its number, because a cast between pointers that are opaque changes nothing, not even the type that is on record.
-        data = context.make_array(kind)(context, builder, array).data
-        self.start = builder.inttoptr(builder.ptrtoint(data, _INDEX), _POINTER)
+        self.size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+        self.start = builder.ptrtoint(context.make_array(kind)(context, builder, array).data, INDEX)
 
-    def _at(self, index):
-        return self.builder.gep(self.start, [index], **_OF_STEP)
+    def _at(self, index, kind):
+        """Address of an element, by its number: casts between opaque pointers leave the type on record as it was."""
+        address = self.builder.add(self.start, self.builder.mul(index, INDEX(self.size)))
+        return self.builder.inttoptr(address, ir.PointerType() if _OPAQUE else kind.as_pointer())
 
-    def load(self, index):
-        return self.builder.load(self._at(index), align=4, **_OF_LOAD)
+    def load(self, index, kind):
+        return self.builder.load(self._at(index, kind), align=self.size, **({"typ": kind} if _OPAQUE else {}))
 
     def store(self, value, index):
-        self.builder.store(value, self._at(index), align=4)
+        self.builder.store(value, self._at(index, value.type), align=self.size)
 
 
-def _counted(builder, count, carried, body):
+class _Vectors(Flat):
+    """The same of a flat float32 array, whole vectors of `LANES` only."""
+
+    def load(self, index):
+        return super().load(self.builder.mul(index, INDEX(LANES)), _VECTOR)
+
+    def store(self, value, index):
+        super().store(value, self.builder.mul(index, INDEX(LANES)))
+
+
+def counted(builder, count, carried, body):
     """A loop of `count` rounds; `carried` start values go through ``body(round, values) -> values``; returns the last ones."""
     before = builder.block
     head, inside, after = (builder.append_basic_block(name) for name in ("head", "inside", "after"))
     builder.branch(head)
     builder.position_at_end(head)
-    turn = builder.phi(_INDEX)
+    turn = builder.phi(INDEX)
     values = [builder.phi(value.type) for value in carried]
     builder.cbranch(builder.icmp_signed("<", turn, count), inside, after)
     builder.position_at_end(inside)
     new = body(turn, values)
-    following = builder.add(turn, _INDEX(1))
+    following = builder.add(turn, INDEX(1))
     last = builder.block
     builder.branch(head)
-    for phi, first, later in zip([turn, *values], [_INDEX(0), *carried], [following, *new], strict=True):
+    for phi, first, later in zip([turn, *values], [INDEX(0), *carried], [following, *new], strict=True):
         phi.add_incoming(first, before)
         phi.add_incoming(later, last)
     builder.position_at_end(after)
@@ -80,18 +89,18 @@ def _subtract_products(rows, columns):
         def generate(context, builder, signature, arguments):
             vectors = _Vectors(context, builder, signature.args[0], arguments[0])
             target, across, left, right, stride, count = arguments[1:]
-            cells = [builder.add(target, builder.add(builder.mul(across, _INDEX(c)), _INDEX(r)))
+            cells = [builder.add(target, builder.add(builder.mul(across, INDEX(c)), INDEX(r)))
                      for c in range(columns) for r in range(rows)]  # fmt: skip
 
             def body(turn, values):
                 left, right, *sums = values
-                down = [vectors.load(builder.add(left, _INDEX(r))) for r in range(rows)]
-                along = [vectors.load(builder.add(right, _INDEX(c))) for c in range(columns)]
-                products = [builder.fmul(a, b, flags=_FUSED) for b in along for a in down]
-                new = [builder.fsub(s, p, flags=_FUSED) for s, p in zip(sums, products, strict=True)]
+                down = [vectors.load(builder.add(left, INDEX(r))) for r in range(rows)]
+                along = [vectors.load(builder.add(right, INDEX(c))) for c in range(columns)]
+                products = [builder.fmul(a, b, flags=FUSED) for b in along for a in down]
+                new = [builder.fsub(s, p, flags=FUSED) for s, p in zip(sums, products, strict=True)]
                 return [builder.add(left, stride), builder.add(right, stride), *new]
 
-            done = _counted(builder, count, [left, right, *[vectors.load(cell) for cell in cells]], body)
+            done = counted(builder, count, [left, right, *[vectors.load(cell) for cell in cells]], body)
             for cell, value in zip(cells, done[2:], strict=True):
                 vectors.store(value, cell)
             return context.get_dummy_value()
@@ -124,7 +133,7 @@ def _normalise(typing_context, matrix, diagonal, first, count):
             vectors.store(builder.fmul(vectors.load(cell), inverse), cell)
             return []
 
-        _counted(builder, count, [], body)
+        counted(builder, count, [], body)
         return context.get_dummy_value()
 
     return signature, generate

@@ -22,6 +22,11 @@ SIDE, WIDE, FASTEST = 9, 21, 7
 UNSEEN, STILL, LEAST = 0.02, 1e-3, 1e-5
 
 
+def reach(gap):
+    """How many pixels away a prediction looks, if the frames beside it are up to `gap` frames later or earlier."""
+    return WIDE // 2 + FASTEST * gap
+
+
 def predict(frame, seen, sides):
     """Prediction of a frame.
 
@@ -92,8 +97,9 @@ def _cost(frame, seen, moved, share):
 
 def _error(one, other, weight, side):
     """Weighted mean over the surroundings of the squared differences of two frames."""
-    weight = np.maximum(weight, UNSEEN**2)
-    return np.maximum(_around(weight * np.mean((one - other) ** 2, axis=2), side), 0) / _around(weight, side)
+    weight, apart = np.maximum(weight, UNSEEN**2), one - other
+    squared = np.einsum("ijk,ijk->ij", apart, apart) / np.float32(apart.shape[2])
+    return np.maximum(_around(weight * squared, side), 0) / _around(weight, side)
 
 
 def _around(plane, side):

@@ -24,6 +24,8 @@ import numpy as np
 
 from ..kernels import kernel_threads
 from . import kernels
+from .kernels_match import match
+from .kernels_shrink import shrink
 
 # Groups estimated at a time: bounds the memory of the estimates, which is CHUNK * members * D floats.
 CHUNK = 512
@@ -66,7 +68,7 @@ def refine(values, observed, start, stages, *, frames=1, noise_variance=0.0, rng
     known = _planar(observed, bool)
     noise = noise_variance / unit**2
     # In place and channel by channel: a large picture should not be held more often than it must.
-    data, estimate = np.zeros(known.shape, np.float32), np.empty(known.shape, np.float32)
+    data, estimate = np.full(known.shape, np.nan, np.float32), np.empty(known.shape, np.float32)
     for c in range(len(known)):
         data[c, known[c]] = (values[..., c][known[c]] - centre) / unit
         estimate[c] = (start[..., c] - centre) / unit
@@ -95,7 +97,7 @@ def refine(values, observed, start, stages, *, frames=1, noise_variance=0.0, rng
 
 @dataclass(frozen=True)
 class _Problem:
-    """What is known of a planar picture in units of its spread; data are 0 where not known."""
+    """What is known of a planar picture in units of its spread; data are NaN where not known."""
 
     data: np.ndarray
     known: np.ndarray
@@ -139,15 +141,14 @@ class _Problem:
         estimates = np.empty((min(CHUNK, len(positions)), count, length), np.float32)
         variances = np.empty(estimates.shape if weighted else (0, 0, 0), np.float32)
         groups = np.empty((len(positions), count), np.int32)
-        kernels.match(estimate, positions, *place, settings.window, settings.reach, min(settings.drift, settings.window), settings.contrast,
-                      groups)  # fmt: skip
+        match(estimate, positions, *place, settings.window, settings.reach, min(settings.drift, settings.window), settings.contrast, groups)
         for begin in range(0, len(groups), CHUNK):
             chunk = groups[begin : begin + CHUNK]
             found, spread = estimates[: len(chunk)], variances[: len(chunk)]
             if settings.shrinks:
-                kernels.shrink(noisy, chunk, *place, np.float32(self.noise), found, spread)
+                shrink(noisy, chunk, *place, np.float32(self.noise), found, spread)
             else:
-                kernels.estimate(estimate, self.data, self.known, chunk, *place, taper, np.float32(ridge), np.float32(self.noise),
+                kernels.estimate(estimate, self.data, chunk, *place, taper, np.float32(ridge), np.float32(self.noise),
                                  settings.uncertain, found, spread)  # fmt: skip
             kernels.add_up(chunk, found, spread, *place, np.float32(FLOOR), total, weight, squares)
         reached = weight > 0

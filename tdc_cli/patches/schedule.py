@@ -67,7 +67,7 @@ class Settings:
     passes: int = 24
     contrast: float = 0.5
     taper: float = 10.0
-    first_ridge: float = 5e-2
+    first_ridge: float = 2e-2
     last_ridge: float = 3e-4
     step: float = 1.5
     momentum: float = 0.5
@@ -87,21 +87,27 @@ class Tuned:
     deep: int = 2
     deep_size: int = 8
     deep_members: int = 64
-    # Passes over patches wider by this factor, where entries are sparse or holes deep.
+    # Passes over patches wider by this factor, where entries are sparse.
     wide_passes: int = 3
     wider: float = 5 / 4
     wide_members: int = 48
     # Passes over finer patches at the end, where what is missing is scattered, and the weight of their result beside what they began with.
-    fine_passes: int = 2
+    fine_passes: int = 1
     finer: float = 2 / 3
     fine_members: int = 32
     fine_share: float = 0.5
 
     # -- passes ("Over-relaxation 1.5 and momentum .5", "What is left open")
     # Passes in all: usually, where more than `sparse` is missing, and where holes are strokes, which change little after the first few.
-    passes: int = 18
-    sparse_passes: int = 14
-    stroke_passes: int = 12
+    passes: int = 13
+    sparse_passes: int = 13
+    stroke_passes: int = 7
+    # First ridge of strokes.
+    stroke_ridge: float = 1e-2
+    # Of these, the last ones, which go with everything observed over a denser grid of groups: this share of a patch apart, where the grid
+    # of the others is a patch apart ("Coarse grids").
+    dense_passes: int = 2
+    dense: float = 2 / 3
     # Share of scattered missing entries above which what they leave open is reckoned with; then groups are smaller.
     sparse: float = 0.75
     sparse_members: int = 36
@@ -112,10 +118,8 @@ class Tuned:
     high_ridge: float = 0.3
     falling_share: float = 0.6
 
-    # -- validation ("The held-out round")
+    # -- validation ("Held-out entries"): share of the observed entries that is held out.
     held_out: float = 0.05
-    # Share of the passes that the first schedule goes in the validation round.
-    held_out_passes: float = 2 / 3
     # A picture of more than `windows` squares of side `square` is validated on so many of them, and the global model has no part in it.
     windows: int = 4
     square: int = 256
@@ -133,12 +137,37 @@ class Tuned:
 TUNED = Tuned()
 
 
-def schedules_for(observed, config):
-    """Schedules of the passes for a picture and its holes, `config` first; the held-out round says whether the second pays.
+@dataclass(frozen=True)
+class Schedule:
+    """Stages of a run.
 
-    Deep strokes and sparse entries go on to wider patches. Scattered entries end with finer ones, averaged with what was there before.
-    Very sparse entries have two schedules: one with a small ridge that reckons with what is left open, better for texture, and one
-    whose ridge falls from much higher. Where the picture is much the same again and again, their mean is better.
+    Attributes
+    ----------
+    draft : tuple of Settings
+        Gone while some observed entries are held out; their errors, and the variances of the last pass, give the standard deviations.
+    finish : tuple of Settings
+        Gone from there on with everything that is observed.
+    """
+
+    draft: tuple
+    finish: tuple
+
+    @property
+    def passes(self):
+        """Passes of all stages."""
+        return sum(s.passes for s in (*self.draft, *self.finish))
+
+    def changed(self, **settings):
+        """The same with other settings in every stage."""
+        return Schedule(*(tuple(replace(s, **settings) for s in stages) for stages in (self.draft, self.finish)))
+
+
+def schedules_for(observed, config):
+    """Schedules of the passes for a picture and its holes, `config` first; held-out entries say whether the second pays.
+
+    Deep strokes have larger patches, and sparse entries go on to wider ones. Scattered entries end with finer ones, averaged with what
+    was there before. Very sparse entries have two schedules: one with a small ridge that reckons with what is left open, better for
+    texture, and one whose ridge falls from much higher. Where the picture is much the same again and again, their mean is better.
 
     Parameters
     ----------
@@ -147,8 +176,8 @@ def schedules_for(observed, config):
 
     Returns
     -------
-    list of tuple of Settings
-        Of each schedule its stages; as many passes in all.
+    list of Schedule
+        All with as many passes.
     """
     absent = ~observed
     strokes = calibrate.are_strokes(absent)
@@ -157,38 +186,37 @@ def schedules_for(observed, config):
     smallest, channels = min(observed.shape[:2]), min(observed.shape[2], MOST_CHANNELS)
     most, widest = (min(smallest, max(2, math.isqrt(n * TUNED.most_entries // channels))) for n in (1, 2))
     size = min(config.size or TUNED.deep_size, widest) if deep else min(config.size or Settings.size, most)
-    stride = min(size, config.stride or max(1, size // 2))
     members = TUNED.deep_members if deep else TUNED.sparse_members if sparse else Settings.members
     passes = config.passes or (TUNED.stroke_passes if strokes else TUNED.sparse_passes if sparse else TUNED.passes)
     fine = 0 if strokes else min(TUNED.fine_passes, passes // 4)
-    wide = min(TUNED.wide_passes, passes // 4) if sparse or deep else 0
-    main = Settings(size=size, members=config.members or members, stride=stride, passes=passes - fine - wide)
-    wider = replace(_scaled(main, TUNED.wider, widest), passes=wide, first_ridge=main.last_ridge)
+    wide = min(TUNED.wide_passes, passes // 4) if sparse else 0
+    dense = min(TUNED.dense_passes, passes // 3)
+    main = Settings(size=size, members=config.members or members, stride=min(size, config.stride or size),
+                    passes=passes - fine - wide - dense, first_ridge=TUNED.stroke_ridge if strokes else Settings.first_ridge)  # fmt: skip
+    late = replace(main, first_ridge=main.last_ridge)
+    wider = replace(_scaled(late, TUNED.wider, widest), passes=wide, members=config.members or TUNED.wide_members)
     finer = replace(
-        _scaled(main, TUNED.finer, most), passes=fine, members=config.members or TUNED.fine_members,
-        first_ridge=main.last_ridge, step=1.0, momentum=0.0, share=TUNED.fine_share,
+        _scaled(late, TUNED.finer, most), passes=fine, members=config.members or TUNED.fine_members,
+        step=1.0, momentum=0.0, share=TUNED.fine_share,
     )  # fmt: skip
+    finish = [_denser(wider if wide else late, dense, config), _denser(finer, fine, config)]
+    usual = Schedule(_without_empty(main, wider), _without_empty(*finish))
     if not sparse:
-        return [_without_empty(main, wider, finer)]
-    wider = replace(wider, members=config.members or TUNED.wide_members)
-    careful = _without_empty(*(replace(s, uncertain=True, first_ridge=s.last_ridge) for s in (main, wider, finer)))
-    falling = (replace(main, passes=passes, first_ridge=TUNED.high_ridge),)
+        return [usual]
+    careful = usual.changed(uncertain=True)
+    careful = replace(careful, draft=tuple(replace(s, first_ridge=s.last_ridge) for s in careful.draft))
+    falling = Schedule((replace(main, passes=passes - dense, first_ridge=TUNED.high_ridge),), _without_empty(_denser(late, dense, config)))
     return [careful, falling] if absent.mean() > TUNED.very_sparse else [careful]
+
+
+def _denser(settings, passes, config):
+    """Passes with the same settings over a denser grid."""
+    return replace(settings, passes=passes, stride=min(settings.size, config.stride or round(TUNED.dense * settings.size)))
 
 
 def _without_empty(*stages):
     """The stages that have passes."""
     return tuple(s for s in stages if s.passes)
-
-
-def shortened(stages):
-    """The stages as the held-out round goes them."""
-    return tuple(replace(s, passes=math.ceil(TUNED.held_out_passes * s.passes)) for s in stages)
-
-
-def passes_of(schedules):
-    """Passes of all stages of all schedules."""
-    return sum(s.passes for stages in schedules for s in stages)
 
 
 def _scaled(settings, factor, most):

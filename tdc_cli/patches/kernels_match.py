@@ -1,0 +1,249 @@
+"""Compiled search for the patches most like a reference patch; `kernels` says how pictures, clips and patches are laid out.
+
+Nearly all the work is sums of squared differences. Numba's vectoriser does not touch that loop, since it cannot prove that the arrays do
+not overlap; so it is written in LLVM's own language, with the sums of several vectors of neighbouring places in registers.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, prange, types
+from numba.extending import intrinsic
+
+from ..kernels import CACHE
+from .kernels_lanes import FUSED, INDEX, Flat, counted
+
+# Places whose distances from a patch are added up in one vector.
+PLACES = 8
+
+
+def _add_distances(vectors):
+    """The intrinsic ``out[where + i] = sum_n sign_n (image[place + offsets[n] + i] - patch[n])^2`` for ``PLACES * vectors`` places i,
+    the sums kept in registers; the sign is 1 for the first `plus` of n and -1 for the next `minus`."""
+    kind = ir.VectorType(ir.FloatType(), PLACES)
+    nothing, first = ir.Constant(kind, ir.Undefined), ir.Constant(ir.VectorType(ir.IntType(32), PLACES), [0] * PLACES)
+
+    @intrinsic
+    def distances(typing_context, image, place, offsets, patch, plus, minus, out, where):
+        signature = types.void(image, types.intp, offsets, patch, types.intp, types.intp, out, types.intp)
+
+        def generate(context, builder, signature, arguments):
+            flat = {n: Flat(context, builder, signature.args[n], arguments[n]) for n in (0, 2, 3, 6)}
+            place, plus, minus, where = (arguments[n] for n in (1, 4, 5, 7))
+
+            def sums(begin, count, sums, add):
+                def body(turn, values):
+                    number = builder.add(begin, turn)
+                    here = builder.add(place, flat[2].load(number, INDEX))
+                    own = flat[3].load(number, ir.FloatType())
+                    own = builder.shuffle_vector(builder.insert_element(nothing, own, ir.IntType(32)(0)), nothing, first)
+                    apart = [builder.fsub(flat[0].load(builder.add(here, INDEX(PLACES * v)), kind), own) for v in range(vectors)]
+                    return [add(s, builder.fmul(a, a, flags=FUSED), flags=FUSED) for s, a in zip(values, apart, strict=True)]
+
+                return counted(builder, count, sums, body)
+
+            start = [ir.Constant(kind, [0.0] * PLACES)] * vectors
+            done = sums(plus, minus, sums(INDEX(0), plus, start, builder.fadd), builder.fsub)
+            for v, value in enumerate(done):
+                flat[6].store(value, builder.add(where, INDEX(PLACES * v)))
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return distances
+
+
+_distances_5, _distances_3, _distances_1 = _add_distances(5), _add_distances(3), _add_distances(1)
+
+
+@njit(cache=CACHE, error_model="numpy")
+def distances(image, place, offsets, patch, plus, minus, out, where, count):
+    """Distances of a patch from those at `count` neighbouring places, a multiple of `PLACES`.
+
+    Parameters
+    ----------
+    image : flat float32 ndarray
+    place : int
+        Index of the first place.
+    offsets : (N,) int64 ndarray
+        Where the entries of a patch are, counted from its place.
+    patch : (N,) float32 ndarray
+        Entries of the patch.
+    plus, minus : int
+        Squared differences of the first `plus` entries are added, those of the next `minus` subtracted.
+    out : flat float32 ndarray
+        Written, from index `where` on.
+    where, count : int
+    """
+    done = 0
+    while done < count:
+        if count - done >= 5 * PLACES:
+            _distances_5(image, place + done, offsets, patch, plus, minus, out, where + done)
+            done += 5 * PLACES
+        elif count - done >= 3 * PLACES:
+            _distances_3(image, place + done, offsets, patch, plus, minus, out, where + done)
+            done += 3 * PLACES
+        else:
+            _distances_1(image, place + done, offsets, patch, plus, minus, out, where + done)
+            done += PLACES
+
+
+@njit(cache=CACHE, error_model="numpy")
+def _with_means(image, size, contrast):
+    """The picture, and as further channels the mean of the patch that begins at each pixel, times ``size sqrt(contrast)``.
+
+    Both have `PLACES` further columns of zeros, so that vectors may be read over the edge: (2 C, H, W + PLACES).
+    """
+    channels, height, width = image.shape
+    wide = np.zeros((2 * channels, height, width + PLACES), np.float32)
+    wide[:channels, :, :width] = image
+    share = np.float32(np.sqrt(contrast) / size)
+    rows = np.empty(width, np.float32)
+    for c in range(channels):
+        for top in range(height - size + 1):
+            rows[:] = np.float32(0.0)
+            for r in range(size):
+                for column in range(width):
+                    rows[column] += image[c, top + r, column]
+            for left in range(width - size + 1):
+                total = np.float32(0.0)
+                for r in range(size):
+                    total += rows[left + r]
+                wide[channels + c, top, left] = share * total
+    return wide
+
+
+@njit(cache=CACHE, error_model="numpy")
+def _offsets(wide, frame, depth, size):
+    """Where the entries of a patch are in the flat array `wide` of `_with_means`, counted from its place, and after them its means."""
+    channels, height, width = wide.shape[0] // 2, wide.shape[1], wide.shape[2]
+    offsets = np.empty(depth * channels * (size * size + 1), np.int64)
+    n, mean = 0, depth * channels * size * size
+    for d in range(depth):
+        for c in range(channels):
+            for r in range(size):
+                for s in range(size):
+                    offsets[n] = (c * height + d * frame + r) * width + s
+                    n += 1
+            offsets[mean] = ((channels + c) * height + d * frame) * width
+            mean += 1
+    return offsets
+
+
+@njit(cache=CACHE, error_model="numpy")
+def _sink(distances, indices, root, count):
+    """Restore the order of a heap, largest on top, after its root was replaced."""
+    distance, index = distances[root], indices[root]
+    while True:
+        child = 2 * root + 1
+        if child >= count:
+            break
+        if child + 1 < count and (distances[child + 1], indices[child + 1]) > (distances[child], indices[child]):
+            child += 1
+        if (distances[child], indices[child]) <= (distance, index):
+            break
+        distances[root], indices[root] = distances[child], indices[child]
+        root = child
+    distances[root], indices[root] = distance, index
+
+
+@njit(cache=CACHE, error_model="numpy")
+def _search(wide, offsets, patch, centre, frame, depth, size, window, line):
+    """Distances of `patch` from those around the one at `centre`, in its frame; infinite in what is left of `line`.
+
+    Returns where they begin, as rows of the picture and columns, and how many places a row takes in `line`.
+    """
+    width = wide.shape[2] - PLACES
+    begin = centre // width // frame * frame
+    row, column = centre // width - begin, centre % width
+    first_row, last_row = max(0, row - window), min(frame - size, row + window)
+    first, last = max(0, column - window), min(width - size, column + window)
+    columns = (last - first + PLACES) // PLACES * PLACES  # whole vectors; what lies beyond `last` is never chosen
+    means = depth * wide.shape[0] // 2
+    flat = wide.reshape(-1)
+    for row in range(first_row, last_row + 1):
+        where = (row - first_row) * columns
+        distances(flat, (begin + row) * wide.shape[2] + first, offsets, patch, len(offsets) - means, means, line, where, columns)
+        for i in range(where + last - first + 1, where + columns):
+            line[i] = np.float32(np.inf)
+    for i in range((last_row - first_row + 1) * columns, len(line)):
+        line[i] = np.float32(np.inf)
+    return begin + first_row, first, columns
+
+
+@njit(cache=CACHE, error_model="numpy")
+def _group(wide, offsets, position, frame, depth, size, window, reach, drift, group):
+    """Write into `group` the patches most like the one at `position`, by falling likeness."""
+    count, width = len(group), wide.shape[2] - PLACES
+    own, last_frame = position // width // frame, wide.shape[1] // frame - depth
+    earliest, latest = max(0, own - reach), min(last_frame, own + reach)
+    side = 2 * window + 1
+    candidates = np.empty((latest - earliest + 1, side * ((side + PLACES - 1) // PLACES * PLACES)), np.float32)
+    begins = np.empty((latest - earliest + 1, 3), np.int64)
+    patch = np.empty(len(offsets), np.float32)
+    flat = wide.reshape(-1)
+    for n in range(len(offsets)):
+        patch[n] = flat[position // width * wide.shape[2] + position % width + offsets[n]]
+    best = position
+    for turn in range(latest - earliest + 1):  # its own frame, those after it, those before it
+        place = own - earliest + turn if own + turn <= latest else latest - earliest - turn
+        if place == own - earliest - 1:
+            best = position
+        around = best + (place + earliest - best // width // frame) * frame * width
+        line = candidates[place]
+        row, column, columns = _search(wide, offsets, patch, around, frame, depth, size, window if turn == 0 else drift, line)
+        begins[place, 0], begins[place, 1], begins[place, 2] = row, column, columns
+        if turn == 0:
+            line[(best // width - row) * columns + best % width - column] = np.float32(-np.inf)
+        else:
+            index = np.argmin(line)
+            best = (row + index // columns) * width + column + index % columns
+    nearest, indices = np.empty(count, np.float32), np.empty(count, np.int64)
+    distance = candidates.reshape(-1)
+    for i in range(count):
+        nearest[i], indices[i] = distance[i], i
+    for root in range(count // 2 - 1, -1, -1):
+        _sink(nearest, indices, root, count)
+    for i in range(count, len(distance)):
+        if distance[i] < nearest[0]:
+            nearest[0], indices[0] = distance[i], i
+            _sink(nearest, indices, 0, count)
+    for last_place in range(count - 1, -1, -1):
+        place, index = indices[0] // candidates.shape[1], indices[0] % candidates.shape[1]
+        columns = begins[place, 2]
+        group[last_place] = (begins[place, 0] + index // columns) * width + begins[place, 1] + index % columns
+        nearest[0], indices[0] = nearest[last_place], indices[last_place]
+        _sink(nearest, indices, 0, last_place)
+
+
+@njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
+def match(image, positions, frame, depth, size, window, reach, drift, contrast, groups):
+    """For every reference patch the patches most like it, by falling likeness.
+
+    The distance of two patches is the sum of their squared differences, less `contrast` times the part that a change of the channels'
+    means explains. Ties go to the patch that comes first. In other frames patches are looked for around the best one of the frame next
+    to it, on the side of the reference, so that the search follows what moves.
+
+    Parameters
+    ----------
+    image : (C, H, W) float32 ndarray
+    positions : (G,) int64 ndarray
+        Reference patches.
+    frame, depth : int
+        Rows of a frame, and frames of a patch.
+    size : int
+        Side of a patch.
+    window : int
+        Largest shift, in rows and in columns, at which patches are looked for in the reference's own frame.
+    reach : int
+        Largest shift in frames.
+    drift : int
+        Largest shift from the best patch of the frame next to it; at most `window`.
+    contrast : float
+        From 0, plain squared differences, to 1, differences after the means are taken out.
+    groups : (G, K) int32 ndarray
+        Written; K is at most the number of patches in the smallest window, that of a corner of the first frame.
+    """
+    wide = _with_means(image, size, contrast)
+    offsets = _offsets(wide, frame, depth, size)
+    for g in prange(len(positions)):
+        _group(wide, offsets, positions[g], frame, depth, size, window, reach, drift, groups[g])
