@@ -14,7 +14,7 @@ from .parameters import Parameters, noise_level, parameter
 class Config(Parameters):
     """Parameters of the field."""
 
-    exponent: float = parameter(field.EXPONENT, "p of the precision (Laplacian + eps)^p: the larger, the smoother.", ge=0.5, le=4.0)
+    exponent: float = parameter(field.EXPONENT, "p of the precision Laplacian (Laplacian + eps)^(p - 1): the larger, the smoother.", ge=0.5, le=4.0)
     steps: int = parameter(field.STEPS, "Rounds that learn the channel covariance, and the noise where it is to be learnt.", ge=0, le=1000)
     samples: int = parameter(8, "Posterior samples behind the standard deviation, at least 1.", ge=1, le=10_000)
     noise_std: float | str = noise_level("0: the observed entries are exact; `auto`: learnt.")
