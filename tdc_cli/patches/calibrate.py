@@ -21,8 +21,8 @@ MOST_MOVES = 16
 def hold_out(observed, share, rng):
     """Observed entries to hide, in the shape of what is missing.
 
-    Where holes are strokes or blocks, pieces of the mask moved at random, the deepest hole as a whole among them; where most is missing, or single pixels, scattered pixels
-    if all channels are missing together and scattered entries if not.
+    Where holes are strokes or blocks, pieces of the mask moved at random, the deepest hole as a whole among them; where most is missing,
+    or single pixels, scattered pixels if all channels are missing together and scattered entries if not.
 
     Parameters
     ----------
