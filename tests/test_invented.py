@@ -36,3 +36,20 @@ def test_invented_pixels_are_counted_and_claim_no_interval(tdc, command, source)
 def test_what_is_predicted_says_nothing_of_invention(complete):
     done = complete("--mask", "m.png", "--json")
     assert "invented" not in json.loads(done.stdout)
+
+
+def test_only_what_is_marked_may_be_copied(tdc):
+    picture = np.random.default_rng(0).integers(0, 100, (40, 60)).astype(np.uint8)
+    picture[:, 30:] += 150
+    Image.fromarray(picture).save("p.png")
+    for name, columns in (("hole.png", slice(4, 16)), ("right.png", slice(34, 60))):
+        marked = np.zeros((40, 60), np.uint8)
+        marked[14:26 if name == "hole.png" else None, columns] = 255
+        Image.fromarray(marked).save(name)
+    how = ("complete-image", "p.png", "-o", "o.png", "--mask", "hole.png", "--method", "exemplar", "--overwrite", "--source", "right.png")
+    done = tdc(*how)
+    assert done.exit_code == 0, done.stderr
+    anywhere = tdc(*how[:-2], "--save-incomplete", "i.png")
+    assert anywhere.exit_code == 0
+    done = tdc("complete-image", "p.png", "-o", "o.png", "--mask", "hole.png", "--method", "biharmonic", "--source", "right.png", "--overwrite")
+    assert done.stderr == "tdc: method biharmonic copies nothing; leave out --source or use one of: exemplar\n"

@@ -174,7 +174,7 @@ def _complete(plan, region, frames, monitor):
     if plan.incomplete.in_time:
         path = f"{path}, frames {region.start} to {region.stop - 1}"
     rng = stream(plan.request.seed, DRAWS, region.first)
-    done = apply(plan.method, plan.config, values, observed, rng=rng, path=path, monitor=monitor)
+    done = apply(plan.method, plan.config, values, observed, rng=rng, path=path, monitor=monitor, **plan.further)
     del values
     source = plan.incomplete.source
     sd = uncertainty(done, plan.config, observed)
