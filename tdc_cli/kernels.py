@@ -1,13 +1,35 @@
 """What all modules of compiled kernels share: the cache on disk, BLAS and LAPACK within compiled code, the number of threads."""
 
 import contextlib
+import functools
 
 import llvmlite.binding
 import numba
 from numba import njit, types
+from numba.core.caching import IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 from numba.extending import get_cython_function_address
 from threadpoolctl import threadpool_limits
+
+
+def _or(nothing, read):
+    """`read`, a method of numba's cache, with the result of `nothing` where a file is damaged."""
+
+    @functools.wraps(read)
+    def reading(*args):
+        try:
+            return read(*args)
+        except OSError:
+            raise
+        except Exception:  # unpickling what is cut short or overwritten may raise anything
+            return nothing()
+
+    return reading
+
+
+# What a crash or a full disk has cut short is compiled anew; numba would end every run until somebody removes it.
+IndexDataCacheFile._load_index = _or(dict, IndexDataCacheFile._load_index)
+IndexDataCacheFile._load_data = _or(lambda: None, IndexDataCacheFile._load_data)
 
 
 def _cache_works():

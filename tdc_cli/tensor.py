@@ -78,7 +78,7 @@ def cp_to_tensor(weights, factors):
 
 
 def check_observed(tensor, observed):
-    """Refuse a tensor of which nothing is observed, or an observed entry is not finite.
+    """Refuse a tensor of another shape than `observed`, of which nothing is observed, or an observed entry is not finite.
 
     Parameters
     ----------
@@ -90,6 +90,8 @@ def check_observed(tensor, observed):
     ------
     InputError
     """
+    if tensor.shape != observed.shape:
+        raise InputError(f"values have shape {tensor.shape} but observed has shape {observed.shape}; they must be equal")
     if not observed.any():
         raise InputError("no entry is observed: nothing to complete from")
     bad = np.count_nonzero(observed & ~np.isfinite(tensor))
@@ -140,15 +142,7 @@ class Observed:
         tensor : (n_1, ..., n_K) ndarray
         observed : (n_1, ..., n_K) ndarray of bool
             True = observed.
-
-        Raises
-        ------
-        InputError
-            Shapes differ, no entry is observed, or an observed entry is not finite.
         """
-        if tensor.shape != observed.shape:
-            raise InputError(f"values have shape {tensor.shape} but observed has shape {observed.shape}; they must be equal")
-        check_observed(tensor, observed)
         flat = np.flatnonzero(observed)
         values = np.ascontiguousarray(tensor.reshape(-1)[flat], dtype=float)
         coordinates = np.array(np.unravel_index(flat, tensor.shape), dtype=np.int32)

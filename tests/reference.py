@@ -198,3 +198,67 @@ def add_up(groups, estimates, variances, frame, depth, size, floor, total, weigh
         weight[place] += own
         if len(squares):
             squares[place] += own * (patch**2 + variance)
+
+
+def _window(pixel, size, height, width):
+    """Corners (top, left) of all patches over a pixel, row by row."""
+    row, column = divmod(int(pixel), width)
+    return [(top, left) for top in range(max(0, row - size + 1), min(row, height - size) + 1)
+            for left in range(max(0, column - size + 1), min(column, width - size) + 1)]  # fmt: skip
+
+
+def _proposals(pixel, hole, size, sources, votes):
+    """(proposed pixel, weight) of all patches over a pixel whose sources are known there."""
+    height, width = hole.shape
+    found = [(int(sources[top * width + left]) + pixel - top * width - left, votes[top * width + left])
+             for top, left in _window(pixel, size, height, width) if sources[top * width + left] >= 0]  # fmt: skip
+    return [(place, weight) for place, weight in found if not hole.flat[place]]
+
+
+def search(layers, weights, allowed, size, targets, sources, jumps, draws, radii, new_sources, costs):
+    height, width, _ = layers.shape
+
+    def patch(plane, row, column):
+        return plane[row : row + size, column : column + size].astype(float)
+
+    for t, target in enumerate(targets):
+        top, left = divmod(int(target), width)
+        trust = patch(weights, top, left)[..., None]
+        best, lowest = int(sources[target]), np.inf
+
+        def offer(row, column):
+            nonlocal best, lowest
+            if 0 <= row <= height - size and 0 <= column <= width - size and allowed[row * width + column]:
+                squares = (patch(layers, top, left) - patch(layers, row, column)) ** 2 * trust
+                cost = squares.sum() / (max(trust.sum(), 1) * layers.shape[2])
+                if np.float32(cost) < np.float32(lowest):
+                    best, lowest = row * width + column, cost
+
+        if best >= 0:
+            offer(*divmod(best, width))
+        for jump in jumps:
+            for down, across in ((jump, 0), (-jump, 0), (0, jump), (0, -jump)):
+                row, column = top + down, left + across
+                if 0 <= row <= height - size and 0 <= column <= width - size and sources[row * width + column] >= 0:
+                    y, x = divmod(int(sources[row * width + column]), width)
+                    offer(y - down, x - across)
+        for k, (down, across) in enumerate(draws[t]):
+            y, x = divmod(best, width) if best >= 0 else (top, left)
+            radius = np.float32(max(height, width)) * np.float32(0.5) ** (k % radii)
+            offer(y + int(np.rint(radius * down)), x + int(np.rint(radius * across)))
+        new_sources[target], costs[t] = best, lowest
+
+
+def vote(layers, hole, size, pixels, sources, votes, made):
+    flat = layers.reshape(hole.size, -1)
+    for p, pixel in enumerate(pixels):
+        proposals = _proposals(int(pixel), hole, size, sources, votes)
+        made[p] = np.average([flat[q] for q, _ in proposals], axis=0, weights=[w for _, w in proposals]) if proposals else np.nan
+
+
+def choose(hole, size, pixels, sources, votes, origins):
+    for p, pixel in enumerate(pixels):
+        totals = {}
+        for place, weight in _proposals(int(pixel), hole, size, sources, votes):
+            totals[place] = totals.get(place, np.float32(0)) + weight
+        origins[p] = max(totals, key=totals.get) if totals else -1

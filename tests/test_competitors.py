@@ -133,7 +133,7 @@ def test_tsvd_refuses_other_orders(tdc):
     result = tdc("complete-image", "grey.png", "-o", "b.png", "--mask", "m.png", "--method", "tsvd")
     line = "tdc: method tsvd takes tensors of order 3, not 2; a grey picture has order 2, one with colours 3\n"
     assert (result.exit_code, result.stderr) == (2, line)
-    with pytest.raises(errors.InputError, match="tsvd takes tensors of 3 modes, not 4; try --method halrtc"):
+    with pytest.raises(errors.InputError, match="tsvd takes tensors of 3 modes, not 4; try `method=halrtc`"):
         run("tsvd", np.ones((3, 3, 3, 3)), np.ones((3, 3, 3, 3), dtype=bool))
 
 

@@ -275,7 +275,7 @@ def test_whole_pixels_are_filled_as_opencv_fills_a_picture(name):
 def test_a_channel_without_any_observed_entry_is_refused(name):
     values, observed = np.ones((6, 6, 3)), np.ones((6, 6, 3), dtype=bool)
     observed[..., 1] = False
-    with pytest.raises(InputError, match=rf"{name} needs at least one observed entry in every channel; try --method datc"):
+    with pytest.raises(InputError, match=rf"{name} needs at least one observed entry in every channel; try `method=datc`"):
         run(name, values, observed)
 
 

@@ -249,7 +249,7 @@ def test_the_reduction_is_the_smallest_that_keeps_to_the_bounds(height, width):
         sides = -(-height // factor), -(-width // factor)
         return sides[0] * sides[1] <= pictures.MOST_PIXELS and max(sides) <= pictures.LONGEST_SIDE
 
-    factor = pictures.reduction(height, width)
+    factor = display.reduction(height, width, pictures.MOST_PIXELS, pictures.LONGEST_SIDE)
     assert fits(factor) and (factor == 1 or not fits(factor - 1))
 
 

@@ -390,7 +390,7 @@ def drawn(kind, count, seed, factor=lambda spread: 0.3 * spread):
 
 
 def inside(scale, errors, spreads):
-    return np.mean(np.abs(errors) <= calibrate.NINETY * scale(spreads))
+    return np.mean(np.abs(errors) <= calibrate.NORMAL_90 * scale(spreads))
 
 
 @pytest.mark.parametrize("kind", ["normal", "laplace"])

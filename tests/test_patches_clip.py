@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from tdc_cli import methods
 from tdc_cli.errors import ConfigError, InputError
 from tdc_cli.methods import patches
+from tdc_cli.methods.solve import solve
 
 FRAMES, SIDE = 8, 24
 QUICK = {"passes": 2, "members": 16, "window": 5}
@@ -75,7 +77,7 @@ def test_frames_may_be_any_mode_but_the_first_two():
     assert np.array_equal(np.swapaxes(one.mean, 2, 3), other.mean)
 
 
-@pytest.mark.parametrize("mode, words", [(1, "modes 0 and 1 are the rows and columns"), (4, "the modes of the values are 0 to 3")])
+@pytest.mark.parametrize("mode, words", [(1, "frames is 1; it must be 2 or more"), (4, "the modes of the values are 0 to 3")])
 def test_frames_that_is_no_mode_of_frames_is_refused(mode, words):
     truth = clip(frames=2)
     with pytest.raises(ConfigError, match=words):
@@ -85,7 +87,7 @@ def test_frames_that_is_no_mode_of_frames_is_refused(mode, words):
 def test_nothing_observed_is_refused():
     truth = clip(frames=2)
     with pytest.raises(InputError, match="no entry is observed"):
-        completed(truth, np.zeros(truth.shape, bool))
+        solve(methods.get("patches"), patches.Config(frames=3), truth, np.zeros(truth.shape, bool), rng=rng())
 
 
 def test_one_frame_is_a_picture():

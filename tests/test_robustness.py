@@ -338,3 +338,25 @@ def test_a_small_file_of_a_huge_picture_is_refused_before_it_is_decoded(tdc):
     assert os.path.getsize("x.png") < 100_000
     result = tdc("complete-image", "x.png", "-o", "y.png", "--method", "field", "--missing-ratio", "0.1")
     assert result.exit_code == 2 and one_line(result.stderr) and "megapixels are read" in result.stderr
+
+
+@pytest.mark.parametrize("damage", [b"", b"\0" * 500, None], ids=["empty", "overwritten", "cut short"])
+def test_a_damaged_file_of_compiled_code_is_compiled_anew(folder, damage):
+    """Numba's cache of a kernel that takes no time to compile, loaded by the program's own settings."""
+    Path("tried.py").write_text(
+        "from numba import njit\nfrom tdc_cli.kernels import CACHE\n@njit(cache=CACHE)\ndef twice(x):\n    return 2 * x\n"
+        "print(twice(21), sum(twice.stats.cache_hits.values()))\n"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder / "kept"), "PYTHONPATH": str(Path(tdc_cli.__file__).parent.parent)}
+
+    def tried():
+        run = subprocess.run([sys.executable, "tried.py"], env=environment, capture_output=True, text=True, timeout=120)
+        return run.stdout.split() or run.stderr
+
+    assert (tried(), tried()) == (["42", "0"], ["42", "1"])
+    kept = [*Path("kept").rglob("*.nbi"), *Path("kept").rglob("*.nbc")]
+    assert len(kept) == 2
+    for path in kept:
+        whole = path.read_bytes()
+        path.write_bytes(whole[: len(whole) // 2] if damage is None else damage)
+        assert (tried(), tried()) == (["42", "0"], ["42", "1"]), path

@@ -1,8 +1,9 @@
 """The look of all figures: sizes and letters for a printed page, colours and marks that are told apart without colour, too."""
 
 import contextlib
-import io
 import math
+
+from ..view import plot
 
 # Palette of Okabe and Ito (2008), chosen so that people who see fewer colours tell them apart; the yellow is too light for lines on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
@@ -19,6 +20,8 @@ STYLE = {
     "grid.alpha": 0.5, "axes.axisbelow": True, "hatch.linewidth": 0.5, "mathtext.fontset": "stix",
 }  # fmt: skip
 DPI = 300
+
+png = plot.png
 
 
 @contextlib.contextmanager
@@ -39,21 +42,8 @@ def canvas(rows=1, columns=1, *, width=PAGE, height=2.4, **more):
     figure : matplotlib.figure.Figure
     axes : (rows, columns) ndarray of matplotlib.axes.Axes
     """
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
-        FigureCanvasAgg(figure)
+    with plot.new_figure(width, height, DPI, STYLE) as figure:
         yield figure, figure.subplots(rows, columns, squeeze=False, **more)
-
-
-def png(figure):
-    """The figure as the bytes of a PNG that are the same for the same figure."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": None})
-    return buffer.getvalue()
 
 
 def line_style(i):

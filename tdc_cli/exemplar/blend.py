@@ -68,7 +68,6 @@ def copy(values, hole, blank, pixels, origins, fading=FADING):
         links.append((number[here[both]], number[there[both]]))
     rows, columns = (np.concatenate(side) for side in zip(*links, strict=True))
     matrix = diags_array(degree).tocsr() - csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(pixels),) * 2)
-    scale = max(float(np.abs(right).max()), 1e-300)
     preconditioner = diags_array(1 / degree)
     fields = [cg(matrix, column, rtol=TOLERANCE, atol=0, M=preconditioner, maxiter=1000)[0] for column in right.T]
     return flat[origins] + np.stack(fields, axis=1)

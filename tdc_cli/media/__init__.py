@@ -12,13 +12,13 @@ from pathlib import Path
 from ..errors import InputError, OutputError
 from ..names import STANDARD
 from .files import check_file, read_bytes, write_bytes
-from .formats import EXTENSIONS, FORMATS, check, extensions, named
+from .formats import EXTENSIONS, FORMATS, check, extensions, losses, named
 from .limits import check_type
 from .pixels import Media, Pixels
 
 __all__ = [
     "EXTENSIONS", "FORMATS", "Media", "Pixels", "check", "encode", "extensions",
-    "named", "read", "read_any", "silence_codecs", "write", "write_array",
+    "losses", "named", "read", "read_any", "silence_codecs", "write", "write_array",
 ]  # fmt: skip
 
 _OTHERS = "pillow"  # the codec of files that no signature is known of: it knows by itself what they are

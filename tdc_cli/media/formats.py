@@ -6,7 +6,21 @@ from pathlib import Path
 from ..errors import InputError, OutputError
 
 # Kinds of metadata -> words for them. A format that cannot hold one of these leaves it out, with a warning.
-METADATA = {"icc_profile": "colour profile", "dpi": "resolution", "exif": "EXIF", "xmp": "XMP", "text": "texts", "comment": "comment"}
+METADATA = {
+    "icc_profile": "colour profile", "dpi": "resolution", "exif": "EXIF", "xmp": "XMP", "text": "texts", "comment": "comment",
+    "iptc": "IPTC", "photoshop": "Photoshop resources with their IPTC",
+}  # fmt: skip
+# Kinds of metadata of several parts -> words for each part of a value.
+_PARTS = {
+    "tags": lambda tags: [tag.words for tag in tags.values() if tag.words],
+    "colour_chunks": lambda chunks: [_CHUNK_WORDS[name] for name in chunks],
+    "chunks": lambda chunks: [_CHUNK_WORDS.get(name, f"chunk {name.decode('latin-1')}") for name, _ in chunks],
+}
+_CHUNK_WORDS = {
+    b"gAMA": "gamma", b"cHRM": "primaries", b"sRGB": "rendering intent", b"cICP": "coding of the colours", b"sBIT": "significant bits",
+    b"mDCV": "mastering display", b"cLLI": "light levels", b"sCAL": "physical scale", b"pCAL": "calibration of the values",
+    b"sTER": "stereo layout", b"sPLT": "suggested palette", b"oFFs": "offset", b"bKGD": "background colour",
+}  # fmt: skip
 # Metadata without which the values mean something else: a format that cannot hold it is refused.
 _MEANING = {
     "transparency": "a colour that stands for transparency",
@@ -68,8 +82,10 @@ class Format:
 
     def lost(self, media):
         """Words for the metadata of `media` that this format cannot hold, a list."""
-        kept = self.kept(media)
-        return [words for key, words in METADATA.items() if key in media.metadata and key not in kept]
+        gone = {key: value for key, value in media.metadata.items() if key not in self.kept(media)}
+        words = [words for key, words in METADATA.items() if key in gone]
+        parts = [part for key, split in _PARTS.items() if key in gone for part in split(gone[key])]
+        return words + list(dict.fromkeys(parts))
 
     def _too_long(self, key, value):
         return self.name == "JPEG" and key in ("exif", "xmp", "comment") and len(value) > _LARGEST_IN_JPEG
@@ -77,15 +93,18 @@ class Format:
 
 _PICTURE = ("L", "LA", "RGB", "RGBA")
 _COMMON = frozenset({"icc_profile", "dpi", "exif", "xmp"})
-_ALL_TYPES = ("uint8", "uint16", "float32", "float64")
+ALL_TYPES = ("uint8", "uint16", "int8", "int16", "int32", "uint32", "float32", "float64")
 
 FORMATS = {
     f.name: f
     for f in (
-        Format("PNG", (".png",), _PICTURE, ("uint8", "uint16"), _COMMON | {"text", "transparency", "colour_chunks"}),
-        Format("JPEG", (".jpg", ".jpeg"), ("L", "RGB", "CMYK"), ("uint8",), _COMMON | {"comment"}, lossless=False, largest=65_500),
+        Format("PNG", (".png",), _PICTURE, ("uint8", "uint16"), _COMMON | {"text", "transparency", "colour_chunks", "chunks"}),
         Format(
-            "TIFF", (".tif", ".tiff"), (*_PICTURE, "CMYK", "array"), _ALL_TYPES, _COMMON | {"premultiplied"},
+            "JPEG", (".jpg", ".jpeg"), ("L", "RGB", "CMYK"), ("uint8",), _COMMON | {"comment", "iptc", "photoshop"},
+            lossless=False, largest=65_500,
+        ),
+        Format(
+            "TIFF", (".tif", ".tiff"), (*_PICTURE, "CMYK", "array"), ALL_TYPES, _COMMON | {"premultiplied", "tags", "iptc", "photoshop"},
             codec="tiff", signatures=(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
         ),
         Format("WebP", (".webp",), ("RGB", "RGBA"), ("uint8",), _COMMON, largest=16_383),
@@ -95,7 +114,7 @@ FORMATS = {
         ),
         Format("BMP", (".bmp",), ("L", "RGB"), ("uint8",), frozenset({"dpi"})),
         Format(
-            "NPY", (".npy",), (*_PICTURE, "CMYK", "array"), _ALL_TYPES, frozenset(), codec="array", signatures=(b"\x93NUMPY",),
+            "NPY", (".npy",), (*_PICTURE, "CMYK", "array"), ALL_TYPES, frozenset(), codec="array", signatures=(b"\x93NUMPY",),
         ),
     )
 }  # fmt: skip
@@ -124,6 +143,22 @@ def named(path, error=InputError, table=FORMATS):
         what = f"extension {suffix!r} is not known" if suffix else "no extension"
         raise error(f"{path}: {what}; use one of {', '.join(sorted(known))}")
     return known[suffix]
+
+
+def losses(form, media):
+    """What a file of the format `form` does not keep of `media`, each with the format that does, if any: a list of str."""
+    able = [f for f in FORMATS.values() if f.lossless and not f.refusal(media)]
+    said, lost = [], form.lost(media)
+    if not form.lossless:
+        keeping = f"; write to {able[0].extensions[0]} to keep them bit for bit" if able else ""
+        said.append(f"{form.name} compresses with loss: known pixels change a little in the file{keeping}")
+    if lost:
+        left = {f: len(set(lost) & set(f.lost(media))) for f in able}
+        least = min(left.values(), default=len(lost))
+        names = " or ".join(f.extensions[0] for f, count in left.items() if count == least)
+        keeping = f"; write to {names} to keep {'more' if least else 'it'}" if least < len(lost) else "; no format keeps it"
+        said.append(f"{form.name} cannot hold all that the input has: without {', '.join(lost)}{keeping}")
+    return said
 
 
 def check(form, media, path, table=FORMATS):

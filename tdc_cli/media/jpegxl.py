@@ -51,8 +51,7 @@ def decode(content, path):
     left = [words for kind, words in _OTHERS.items() if any(kind == box for box, _ in boxes)]
     if head.profiled:
         left.append("colour profile")
-    notes = (f"{path}: not read of it: {', '.join(left)}",) if left else ()
-    return Media(values, mode, str(path), "", found, "JPEG XL", notes)
+    return Media(values, mode, str(path), "", found, "JPEG XL", metadata.left_out(path, left))
 
 
 def encode(media, form, quality=None):

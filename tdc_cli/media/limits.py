@@ -3,17 +3,17 @@
 import os
 
 from ..errors import InputError
-from .formats import FORMATS
+from .formats import ALL_TYPES
 
 LARGEST = 100_000_000  # pixels; read before the file is decoded, so that a small file cannot fill the memory
 
 
-def check_single(pages, path):
-    """Raise InputError for a file with several pages or frames."""
+def check_single(pages, path, first=0):
+    """Raise InputError for a file with several pages or frames, of which `first` is the number of the first."""
     if pages > 1:
         raise InputError(
             f"{path}: holds {pages} pages or frames; save the one to complete as a file of its own, with ImageMagick: "
-            f"magick '{path}[0]' page.png"
+            f"magick '{path}[{first}]' page.png"
         )
 
 
@@ -40,8 +40,8 @@ def check_memory(size, what):
 
 def check_type(dtype, path):
     """Raise InputError for values of a type that pictures and clips do not have."""
-    if str(dtype) not in FORMATS["NPY"].types:
+    if str(dtype) not in ALL_TYPES:
         raise InputError(
-            f"{path}: values of {dtype}; only uint8, uint16, float32 and float64 are taken: convert them to float32 or "
+            f"{path}: values of {dtype}; only integers of 8, 16 and 32 bits, float32 and float64 are taken: convert them to float32 or "
             "float64, with NaN for what is missing"
         )

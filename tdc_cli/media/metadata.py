@@ -21,9 +21,16 @@ PROFILE, XMP = 34675, 700  # tags of TIFF
 _INTEROPERABILITY = 0xA005  # an offset into the old file, which means nothing in a new one
 _RESOLUTION = (282, 283, 296)  # in x, in y, unit
 # TIFF tags that say what the picture shows, not how it is stored: description, maker, model, software, date, artist, copyright.
-_DESCRIPTIVE = (270, 271, 272, 305, 306, 315, 33432, *DIRECTORIES)
-# Chunks of a PNG that say how its numbers are meant as colours, where there is no profile.
-_COLOUR_CHUNKS = (b"gAMA", b"cHRM", b"sRGB", b"cICP", b"sBIT")
+DESCRIPTIVE = (270, 271, 272, 305, 306, 315, 33432, *DIRECTORIES)
+# Namespaces of XMP and names in them that completing makes false: thumbnails, and other pictures that stood in the same file.
+_STALE_XMP = {
+    b"http://ns.adobe.com/xap/1.0/": b"Thumbnails",
+    b"http://ns.adobe.com/hdr-gain-map/1.0/": rb"\w+",
+    b"http://ns.apple.com/HDRGainMap/1.0/": rb"\w+",
+    b"http://ns.google.com/photos/1.0/container/": rb"\w+",
+    b"http://ns.google.com/photos/1.0/camera/": rb"(?:MotionPhoto|MicroVideo)\w*",
+    b"http://ns.adobe.com/xmp/note/": b"HasExtendedXMP",
+}
 _XMP_KEY = "XML:com.adobe.xmp"
 # What is kept under names of its own, not among the texts of a PNG.
 _NO_TEXT = (_XMP_KEY, "Raw profile type exif", "Raw profile type icc", "Raw profile type xmp")
@@ -76,8 +83,8 @@ def upright(values, orientation):
     return np.ascontiguousarray(values)
 
 
-def of_picture(picture, content):
-    """Metadata of a picture that Pillow has loaded from the bytes `content` and turned upright.
+def of_picture(picture):
+    """Metadata of a picture that Pillow has loaded and turned upright.
 
     Returns
     -------
@@ -93,7 +100,6 @@ def of_picture(picture, content):
         xmp=_plain_xmp(picture.info.get("xmp")),
         text=text,
         comment=picture.info.get("comment") if picture.format == "JPEG" else None,
-        colour_chunks=_colour_chunks(content) if picture.format == "PNG" else None,
     )
 
 
@@ -117,6 +123,11 @@ def of_blocks(exif, xmp):
     except DAMAGE:
         noted = Image.Exif()
     return _known(dpi=_resolution(noted), exif=_packed(noted), xmp=_plain_xmp(xmp))
+
+
+def left_out(path, items):
+    """Notes on what a file holds and is not read or kept, a tuple of at most one."""
+    return (f"{path}: is read without its {', '.join(items)}",) if items else ()
 
 
 def _known(**metadata):
@@ -154,10 +165,22 @@ def _packed(exif, only_descriptive=False):
 
 
 def _plain_xmp(xmp):
-    """XMP as bytes without an orientation, which has been applied; or None."""
+    """XMP as bytes without an orientation, which has been applied, and without what is no longer true; or None."""
     if isinstance(xmp, str):
         xmp = xmp.encode()
-    return re.sub(rb'(tiff:Orientation(?:="|>))[2-8]', rb"\g<1>1", xmp) if isinstance(xmp, bytes) else None
+    if not isinstance(xmp, bytes):
+        return None
+    return _without_stale(re.sub(rb'(tiff:Orientation(?:="|>))[2-8]', rb"\g<1>1", xmp))
+
+
+def _without_stale(xmp):
+    """XMP without thumbnails of the picture before, and without what announces further parts of the old file."""
+    for space, names in _STALE_XMP.items():
+        for prefix in set(re.findall(rb"xmlns:([\w.-]+)\s*=\s*[\"']" + re.escape(space) + rb"[\"']", xmp)):
+            name = re.escape(prefix) + rb":(?:" + names + rb")"
+            xmp = re.sub(rb"\s*<(" + name + rb")\b[^>]*?(?:/>|>.*?</\1\s*>)", b"", xmp, flags=re.DOTALL)
+            xmp = re.sub(rb"\s+" + name + rb"\s*=\s*(?:\"[^\"]*\"|'[^']*')", b"", xmp)
+    return xmp
 
 
 def _descriptive(exif):
@@ -166,7 +189,7 @@ def _descriptive(exif):
     Those of `DIRECTORIES` are dicts.
     """
     kept = {}
-    for tag in _DESCRIPTIVE:
+    for tag in DESCRIPTIVE:
         if tag in DIRECTORIES and exif.get_ifd(tag):
             kept[tag] = {key: value for key, value in exif.get_ifd(tag).items() if key != _INTEROPERABILITY}
         elif tag not in DIRECTORIES and tag in exif:
@@ -210,17 +233,11 @@ def png_chunks(content):
         start = end
 
 
-def _colour_chunks(content):
-    return {name: chunk[8:-4] for name, chunk in png_chunks(content) if name in _COLOUR_CHUNKS}
-
-
 def png_info(metadata):
-    """The texts, the XMP and the meaning of the colours of `metadata` as Pillow writes them into a PNG."""
+    """The texts and the XMP of `metadata` as Pillow writes them into a PNG."""
     from PIL import PngImagePlugin
 
     made = PngImagePlugin.PngInfo()
-    for name, chunk in metadata.get("colour_chunks", {}).items():
-        made.add(name, chunk)
     for key, value in metadata.get("text", {}).items():
         if isinstance(value, PngImagePlugin.iTXt):
             made.add_itxt(key, value, value.lang or "", value.tkey or "")

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import InputError
-from . import metadata, plain, png16
+from . import inventory, metadata, plain, png16
 from .formats import FORMATS, JPEG_QUALITY
 from .limits import check_single, check_size, too_large
 from .pixels import Media
@@ -23,23 +23,32 @@ _BITS = 258  # tag of TIFF
 _LARGEST_CHUNK = 64 * 2**20  # bytes of a profile or a text of a PNG, unpacked
 
 
-def decode(content, path):
-    """Media of the bytes of a picture file, upright, palettes and single bits turned into colours and grey levels."""
+def decode(content, path, page=None):
+    """Media of the bytes of a picture file, upright, palettes and single bits turned into colours and grey levels.
+
+    Parameters
+    ----------
+    content : bytes
+    path : path-like
+    page : int or None
+        Number of the page that is meant, of a TIFF; None: there must be no more than one.
+    """
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:
         with warnings.catch_warnings(), silent_decoder(), _large_chunks():
             warnings.simplefilter("ignore")  # what Pillow warns of is either refused below or of no concern to the user
             picture = Image.open(io.BytesIO(content))
-            name = _check_kind(picture, path)
+            name = _check_kind(picture, path, page)
             deep = name == "PNG" and content[24] == 16
-            if not deep and plain.suits(picture, content):
+            more, left = inventory.of_file(name, content)
+            if not (deep or more or left) and plain.suits(picture, content):
                 return Media(plain.decode(content), picture.mode, str(path), "", format=name)
             picture.load()
             turn = picture.getexif().get(metadata.ORIENTATION, 1)
             transparency = picture.info.get("transparency")
             ImageOps.exif_transpose(picture, in_place=True)
-            found = metadata.of_picture(picture, content)
+            found = metadata.of_picture(picture) | more
             if deep:
                 values, mode, notes = metadata.upright(png16.decode(content), turn), png16.mode(content), ()
             else:
@@ -53,15 +62,18 @@ def decode(content, path):
         raise metadata.damaged(path, error) from error
     if transparency is not None and mode in ("L", "RGB"):
         found["transparency"] = transparency
-    return Media(values, mode, str(path), "", found, name, notes)
+    return Media(values, mode, str(path), "", found, name, (*notes, *metadata.left_out(path, left)))
 
 
-def _check_kind(picture, path):
+def _check_kind(picture, path, page):
     """Our name of the format; pictures of other formats, with several pages, or too large are refused before anything is decoded."""
     name = _NAMES.get(picture.format, picture.format)
     if name not in FORMATS:
         raise InputError(f"{path}: {name} is not read; convert it to PNG, JPEG or TIFF")
-    check_single(1 if picture.format == "MPO" else getattr(picture, "n_frames", 1), path)
+    if page is not None:
+        picture.seek(page)
+    elif picture.format != "MPO":
+        check_single(getattr(picture, "n_frames", 1), path)
     check_size(picture.width, picture.height, path)
     if name == "TIFF" and max(picture.tag_v2.get(_BITS, (1,))) > 8:  # which Pillow would cut to 8; `tiff` could not read it
         raise InputError(f"{path}: damaged, or an unusual TIFF; save it anew, uncompressed")
@@ -144,12 +156,17 @@ def _encode_with(values, mode, name, kept, options):
     """Bytes of a file with the metadata `kept`; see `encode`."""
     from PIL import Image
 
+    chunks = (*kept.pop("colour_chunks", {}).items(), *kept.pop("chunks", ()))
+    resources, iptc = kept.pop("photoshop", b""), kept.pop("iptc", b"")
     if name == "PNG":
         options["pnginfo"] = metadata.png_info(kept)
-        kept = {key: value for key, value in kept.items() if key not in ("text", "xmp", "colour_chunks")}
+        kept = {key: value for key, value in kept.items() if key not in ("text", "xmp")}
     elif name == "WebP" and "dpi" in kept:
         kept["exif"] = metadata.with_resolution(kept.get("exif", b""), kept.pop("dpi"))
     picture = Image.fromarray(values, mode="CMYK") if mode == "CMYK" else Image.fromarray(values)
     buffer = io.BytesIO()
     picture.save(buffer, name, **options, **kept)
-    return buffer.getvalue()
+    content = buffer.getvalue()
+    if chunks:
+        return inventory.with_chunks(content, chunks)
+    return inventory.with_resources(content, resources, iptc) if resources or iptc else content

@@ -24,8 +24,8 @@ class Pixels:
 
     @property
     def full_range(self):
-        """Largest value of the integer type; None for floats, and for tensors of wider integers, which are counts rather than shades."""
-        shades = self.dtype.kind == "u" and (self.mode != "tensor" or self.dtype.itemsize <= 2)
+        """Largest value of the integer type; None for floats, and for wider or signed integers, which are counts rather than shades."""
+        shades = self.dtype.kind == "u" and self.dtype.itemsize <= 2
         return int(np.iinfo(self.dtype).max) if shades else None
 
     @property
@@ -44,7 +44,7 @@ class Media(Pixels):
     Attributes
     ----------
     values : (H, W) or (H, W, C) ndarray
-        As stored: uint8, uint16, float32 or float64. Alpha, if any, is the last channel. Those of a tensor have 2 to 6 modes and may be
+        As stored, of a type in `formats.ALL_TYPES`. Alpha, if any, is the last channel. Those of a tensor have 2 to 6 modes and may be
         of other types, see `tdc_cli.media.tensor`.
     mode : str
         ``L``, ``LA``, ``RGB``, ``RGBA``, ``CMYK``, ``array`` where the channels have no names, or ``tensor``.
@@ -55,11 +55,13 @@ class Media(Pixels):
     metadata : dict
         What is kept beside the values: ``icc_profile``, ``exif`` and ``xmp`` (bytes), ``dpi`` (two floats), ``text`` (of a PNG, dict),
         ``transparency`` (colour of a PNG, int or tuple), ``colour_chunks`` (of a PNG, name to bytes), ``comment`` (of a JPEG, bytes),
-        ``premultiplied`` (True, of a TIFF).
+        ``premultiplied`` (True, of a TIFF), ``tags`` and ``layout`` (of a TIFF, see `tiff_tags`).
     format : str
         Name in `FORMATS` of the file that was read.
     notes : tuple of str
         What the user should know about how the file was read.
+    nodata : tuple of float
+        Numbers that the file itself declares to stand for what is missing.
     """
 
     values: np.ndarray
@@ -69,6 +71,7 @@ class Media(Pixels):
     metadata: dict = field(default_factory=dict)
     format: str = "NPY"
     notes: tuple = ()
+    nodata: tuple = ()
 
     @property
     def dtype(self):

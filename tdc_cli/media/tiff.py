@@ -4,40 +4,31 @@ import contextlib
 import io
 import struct
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
 from ..errors import InputError
-from . import metadata, pillow
+from . import metadata, pillow, tiff_tags
 from .limits import check_single, check_size
 from .pixels import Media
 
 _COLOURS = {0: ("L", 1), 1: ("L", 1), 2: ("RGB", 3), 5: ("CMYK", 4)}  # photometric interpretation -> mode and channels
-_WHITE_IS_ZERO, _CMYK = 0, 5
+_WHITE_IS_ZERO, _RGB = 0, 2
 _PREMULTIPLIED, _STRAIGHT = 1, 2  # kinds of alpha
-_STRIP_OFFSETS = 273
-_BYTE, _UNDEFINED = 1, 7  # types of tags
-_HEADER = 8  # bytes
+COPIES = "reduced copies or masks on further pages"
+_REDUCED, _MASK = 1, 4  # bits of the kind of a page that is no picture of its own
+# Values of a float that stand for what is missing are NaN from here on: sums with them would not be finite.
+_HUGE = 1e290
 
 # The codecs' own errors are RuntimeErrors, and of some damage tifffile says that it cannot be.
 DAMAGE = (*metadata.DAMAGE, RuntimeError, MemoryError, AssertionError)
 
 
-def suits(source):
-    """Whether a TIFF file is for `decode` rather than for Pillow, which reads up to 8 bits and no further samples but straight alpha.
-
-    Parameters
-    ----------
-    source : path-like or binary file
-    """
-    import tifffile
-
-    try:
-        with tifffile.TiffFile(source) as file:
-            page = file.pages[0]
-            return np.max(page.bitspersample) > 8 or not {int(e) for e in page.extrasamples} <= {_STRAIGHT}
-    except DAMAGE:
-        return False
+def suits(page):
+    """Whether a page is for `decode_page` rather than for Pillow, which reads up to 8 bits without sign, with straight alpha at most."""
+    signed = page.dtype is not None and page.dtype.kind == "i"
+    return signed or np.max(page.bitspersample) > 8 or not {int(e) for e in page.extrasamples} <= {_STRAIGHT}
 
 
 @contextlib.contextmanager
@@ -74,13 +65,69 @@ def check_parts(page, size):
         raise metadata.Damage(f"{there} of {parts} parts of page {page.index} are there")
 
 
+def main_pages(file):
+    """Pages of an open TIFF file without those that are thumbnails, reduced copies or masks, a list, and the number of these."""
+    pages = list(file.pages)
+    main = [page for page in pages if not page.subfiletype & (_REDUCED | _MASK)] or pages[:1]
+    return main, len(pages) - len(main)
+
+
 def decode(content, path):
-    """Media of the bytes of a TIFF file with one page, upright."""
-    if not suits(io.BytesIO(content)):
+    """Media of the bytes of a TIFF file with one page that is a picture of its own, upright."""
+    if not _is_read_by_tifffile(content):
         return pillow.decode(content, path)
     with opened(io.BytesIO(content), path) as file:
-        check_single(len(file.pages), path)
-        return decode_page(file, file.pages[0], path)
+        pages, copies = main_pages(file)
+        page = pages[0]
+        check_single(len(pages), path, page.index)
+        made = decode_page(file, page, path) if suits(page) else pillow.decode(content, path, page.index)
+        tags, left = tiff_tags.read(page, metadata.DESCRIPTIVE)
+        left += [COPIES] * bool(copies)
+        found = made.metadata | {"layout": tiff_tags.layout(page)}
+    found |= {key: tags.pop(code).content for code, key in tiff_tags.SHARED.items() if code in tags}
+    if tags:
+        found["tags"] = tags
+    return _with_nodata(replace(made, metadata=found, notes=(*made.notes, *metadata.left_out(path, left))))
+
+
+def _is_read_by_tifffile(content):
+    """Whether tifffile makes out the pages of a file at all; what is damaged beyond that is told by Pillow."""
+    import tifffile
+
+    try:
+        with tifffile.TiffFile(io.BytesIO(content)) as file:
+            return bool(file.pages[0].bitspersample)
+    except DAMAGE:
+        return False
+
+
+def _with_nodata(media):
+    """`media` with the number that its tags declare to stand for what is missing."""
+    numbers = tiff_tags.nodata(media.metadata.get("tags", {}), media.dtype)
+    absent = holding(media.values, numbers)
+    if not absent.any():
+        return media
+    made = replace(media, nodata=numbers, notes=(*media.notes, *nodata_notes(media.path, numbers)))
+    if not abs(numbers[0]) < _HUGE:
+        return replace(made, values=np.where(absent, media.dtype.type(np.nan), media.values), nodata=())
+    return made
+
+
+def holding(values, numbers):
+    """Where `values` are one of these numbers, a bool ndarray; of floats the nearest value of their type is meant."""
+    with np.errstate(over="ignore"):
+        return np.isin(values, np.array(numbers, dtype=values.dtype))
+
+
+def nodata_notes(path, numbers):
+    """Notes on the numbers that a file declares to stand for what is missing."""
+    return tuple(f"{path}: its nodata value {number:g} counts as missing" for number in numbers)
+
+
+def described(file, copies):
+    """Words for what an open TIFF file of several pages holds beside them and what is not kept, a list."""
+    kinds = ((COPIES, copies), ("ImageJ description", file.is_imagej), ("OME description", file.is_ome))
+    return [words for words, there in kinds if there]
 
 
 def decode_page(file, page, path):
@@ -109,7 +156,7 @@ def _mode(page, path):
     extra = [int(e) for e in page.extrasamples]
     if page.axes not in ("YX", "YXS", "SYX"):
         raise InputError(f"{path}: a page of axes {page.axes}, not a picture; save it as a flat TIFF or a .npy array")
-    if page.photometric in (0, 1) and extra and extra not in ([_PREMULTIPLIED], [_STRAIGHT]):
+    if page.photometric in (0, 1, 2) and extra and extra not in ([_PREMULTIPLIED], [_STRAIGHT]):
         return "array", None
     if page.photometric not in _COLOURS:
         raise InputError(f"{path}: colours of kind {page.photometric} are not supported; convert it to RGB")
@@ -125,6 +172,7 @@ def _mode(page, path):
 
 def _options(media):
     """How `media` is written by tifffile, compressed without loss: values and a dict."""
+    layout = media.metadata.get("layout")
     values = np.ascontiguousarray(media.values)
     channels = values.shape[2] if values.ndim == 3 else 1
     options = {"photometric": "minisblack", "planarconfig": "contig" if channels > 1 else None}
@@ -136,6 +184,12 @@ def _options(media):
         options["extrasamples"] = ["assocalpha" if "premultiplied" in media.metadata else "unassalpha"]
     elif media.mode == "array" and channels not in (1, 3):
         options["extrasamples"] = ["unspecified"] * (channels - 1)
+    if media.mode == "array" and layout and layout.extra:
+        options |= {"photometric": "rgb" if layout.photometric == _RGB else "minisblack", "extrasamples": layout.extra}
+    if layout and layout.planar and channels > 1:
+        options["planarconfig"], values = "separate", np.ascontiguousarray(np.moveaxis(values, 2, 0))
+    if layout:
+        options |= {"tile": layout.tile} if layout.tile else {"rowsperstrip": layout.rows}
     if "dpi" in media.metadata:
         options |= {"resolution": media.metadata["dpi"], "resolutionunit": "INCH"}
     return values, options | {
@@ -162,34 +216,20 @@ def write_pages(frames, file, *, large):
 
 
 def encode(media, form=None, quality=None):
-    """Bytes of `media` as a TIFF file, compressed without loss, with its metadata."""
+    """Bytes of `media` as a TIFF file, compressed without loss, with its metadata; where it comes from a TIFF file, in the same layout."""
     import tifffile
 
     values, options = _options(media)
-    buffer = io.BytesIO()
-    tifffile.imwrite(buffer, values, byteorder="<", **options)
-    tags = metadata.descriptive_tags(media.metadata)
+    order = media.metadata["layout"].byteorder if "layout" in media.metadata else "<"
+    described = metadata.descriptive_tags(media.metadata)
+    directories = {code: value for code, value in described.items() if code in metadata.DIRECTORIES}
+    tags = {code: tiff_tags.text(value) for code, value in described.items() if isinstance(value, str)}
     if "xmp" in media.metadata:
-        tags[metadata.XMP] = media.metadata["xmp"]
-    return _with_tags(buffer.getvalue(), tags) if tags else buffer.getvalue()
-
-
-def _with_tags(content, tags):
-    """A TIFF file with further tags; tifffile cannot write directories of camera settings and place, Pillow can.
-
-    The new directory stands in front of everything else, old directory included, which nothing points to any more.
-    """
-    from PIL import TiffImagePlugin
-
-    made = TiffImagePlugin.ImageFileDirectory_v2(content[:_HEADER])
-    file = io.BytesIO(content)
-    file.seek(made.next)
-    made.load(file)
-    kept = dict(made)  # also makes `made` read its values, which it puts off
-    for tag, kind in ((metadata.PROFILE, _UNDEFINED), (metadata.XMP, _BYTE)):
-        made.tagtype[tag] = kind
-    for tag, value in tags.items():
-        made[tag] = value
-    # `tobytes` adds its own end to the offsets.
-    made[_STRIP_OFFSETS] = tuple(int(offset) - _HEADER for offset in np.atleast_1d(kept[_STRIP_OFFSETS]))
-    return content[:4] + struct.pack("<L", _HEADER) + made.tobytes(_HEADER) + content[_HEADER:]
+        tags[metadata.XMP] = tiff_tags.block(media.metadata["xmp"])
+    tags |= {code: tiff_tags.block(media.metadata[key]) for code, key in tiff_tags.SHARED.items() if key in media.metadata}
+    tags |= media.metadata.get("tags", {})
+    buffer = io.BytesIO()
+    tifffile.imwrite(
+        buffer, values, byteorder=order, extratags=[tag.written(code, order) for code, tag in sorted(tags.items())], **options
+    )
+    return tiff_tags.with_directories(buffer.getvalue(), directories) if directories else buffer.getvalue()

@@ -1,8 +1,17 @@
 """Every completion method by name, and the one contract that all of them keep.
 
-A method is a module with a frozen dataclass ``Config`` (its parameters, all with defaults) and a function
-``complete(values, observed, config, *, rng, monitor) -> Completion``. To add one: write the module, add a line to `REGISTRY`.
-The registry holds names only, so that listing methods imports none of them, nor NumPy: a shell completes their names.
+A method is a module with a frozen dataclass ``Config``, its `parameters.Parameters`, all with defaults, and a function
+
+    complete(values, observed, config, *, rng, monitor) -> Completion
+
+which `solve.solve` calls. `values` is a (n_1, ..., n_K) array of float64 of ordinary size, NaN where `observed`, an array of bool of the
+same shape, is False; at least one entry is observed, and all of these are finite. Neither is changed. Random numbers come from `rng`
+alone, a numpy.random.Generator. `monitor` is called as `silent` says, at the end with as many steps done as there are. The result is in
+the units of `values`; among its parameters are those alone that differ from `config` or are found. What cannot be used is an InputError
+or a ConfigError, a computation that breaks down a NumericalError.
+
+To add a method, write the module and add a line to `REGISTRY`. It holds names only, so that listing methods imports none of them, nor
+NumPy: a shell completes their names.
 """
 
 from __future__ import annotations
@@ -36,9 +45,8 @@ class Completion:
     latent_interval_sd : ndarray or None
         The same for the latent entry.
     uncertainty : ndarray or None
-        What the command line writes with ``--uncertainty``, in the units of the input: the 90 % interval is ``mean`` plus and minus 1.645
-        times it. `tdc_cli.complete` fills it in from those above: without a noise level that of an observation, 0 where observed; with one
-        that of the latent entry.
+        What `tdc_cli.complete` makes of those above, in the units of the input: the 90 % interval is ``mean`` plus and minus 1.645 times
+        it. Without a noise level that of an observation, 0 where observed; with one that of the latent entry.
     rank : dict or None
         ``{"value": int, "posterior": {str: float}, "paper_count": int or None}``.
     mixture : dict or None
@@ -48,7 +56,7 @@ class Completion:
     diagnostics : dict or None
         ``{"r_hat": {...}, "ess": {...}, "chains": int, "burn_in": int, "draws": int, ...}``.
     parameters : dict
-        The parameters in force, after every automatic choice, JSON-ready.
+        The parameters in force, after every automatic choice, ready for JSON.
     held_out : dict or None
         ``{"count": int, "coverage90": float or None}``: observed entries that were hidden to calibrate the standard deviations, and the
         share of them inside their 90 % interval, each half judged by the scale fitted to the other.

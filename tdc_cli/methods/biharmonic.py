@@ -5,7 +5,7 @@ References
 S. B. Damelin, N. S. Hoang: On surface completion and image inpainting by biharmonic functions, Int. J. Math. Math. Sci., 2018.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from . import Completion, silent
 from .channels import fill_channels
@@ -18,30 +18,8 @@ class Config(Parameters):
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
-    """Fill every channel by itself: modes 0 and 1 are the picture, any further modes are channels.
-
-    Parameters
-    ----------
-    values : (H, W, ...) ndarray of float
-        Entries where `observed` is False are never read.
-    observed : (H, W, ...) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-        Not used: the method is deterministic.
-    monitor : callable
-        Called as ``monitor(done, total, label)`` after every channel.
-
-    Returns
-    -------
-    Completion
-
-    Raises
-    ------
-    InputError
-        A channel without any observed entry, or observed entries that are not finite.
-    """
+    """Fill every channel by itself."""
     from skimage.restoration import inpaint_biharmonic
 
     filled = fill_channels(values, observed, lambda channel, known: inpaint_biharmonic(channel, ~known), "biharmonic", monitor)
-    return Completion(mean=filled, parameters=asdict(config))
+    return Completion(mean=filled)

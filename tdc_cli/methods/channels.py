@@ -3,7 +3,6 @@
 import numpy as np
 
 from ..errors import InputError
-from ..tensor import check_observed
 
 
 def fill_channels(values, observed, fill, name, monitor):
@@ -29,13 +28,12 @@ def fill_channels(values, observed, fill, name, monitor):
     Raises
     ------
     InputError
-        A channel without any observed entry, or observed entries that are not finite.
+        A channel without any observed entry.
     """
-    check_observed(values, observed)
     flat = np.where(observed, values, 0.0).reshape(*values.shape[:2], -1)
     known = observed.reshape(flat.shape)
     if not known.any(axis=(0, 1)).all():
-        raise InputError(f"{name} needs at least one observed entry in every channel; try --method datc")
+        raise InputError(f"{name} needs at least one observed entry in every channel; try `method=datc`")
     filled = np.empty_like(flat)
     for c in range(flat.shape[2]):
         filled[..., c] = flat[..., c] if known[..., c].all() else fill(flat[..., c], known[..., c])

@@ -104,30 +104,18 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=No
 
     Parameters
     ----------
-    values : (n_1, ..., n_K) ndarray of float
-        Any scale and offset, order 2 to 6; entries where `observed` is False are never read.
-    observed : (n_1, ..., n_K) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-    monitor : callable
-        Called as ``monitor(done, total, label)``.
+    values, observed, config, rng, monitor
+        See `tdc_cli.methods`.
     watch : callable or None
         Called as ``watch(chain, estimate, kept)`` after every sweep of the chains, not of the pilots: what that sweep's state expects of
         every entry, (n_1, ..., n_K), and whether it counts or belongs to the burn-in.
 
-    Returns
-    -------
-    Completion
-
     Raises
     ------
-    InputError
-        Nothing is observed, or observed entries are not finite.
     ConfigError
         A parameter that does not fit the tensor.
     NumericalError
-        The sampler produced values that are not finite.
+        The sampler broke down.
     """
     data = Observed.of(values, observed)
     config = with_defaults(data, config)
@@ -337,7 +325,7 @@ def summary(result, scale, config, pilots):
     name, worst = diagnostics.worst_r_hat(r_hat)
     if worst is not None and worst > diagnostics.LARGEST_R_HAT:
         warnings.append(f"the chains have not converged: R-hat of {name} is {worst:.2f} (above {diagnostics.LARGEST_R_HAT}); "
-                        "more --burn-in and --samples help where chains still move, more --chains where each keeps to a mode of its own")
+                        "more `burn_in` and `samples` help where chains still move, more `chains` where each keeps to a mode of its own")
     if result.restarted:
         warnings.append(f"{result.restarted} of {config.chains} chains ended burn-in in a poorer mode and went on from the best one")
     noise_variance = moments.mean_noise_variance()

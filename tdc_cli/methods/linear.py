@@ -1,6 +1,6 @@
 """Linear interpolation on the Delaunay triangles of the observed pixels of the same channel; outside of them the nearest pixel."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.interpolate import LinearNDInterpolator
@@ -18,30 +18,8 @@ class Config(Parameters):
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
-    """Fill every channel by itself: modes 0 and 1 are the picture, any further modes are channels.
-
-    Parameters
-    ----------
-    values : (H, W, ...) ndarray of float
-        Entries where `observed` is False are never read.
-    observed : (H, W, ...) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-        Not used: the method is deterministic.
-    monitor : callable
-        Called as ``monitor(done, total, label)`` after every channel.
-
-    Returns
-    -------
-    Completion
-
-    Raises
-    ------
-    InputError
-        A channel without any observed entry, or observed entries that are not finite.
-    """
-    return Completion(mean=fill_channels(values, observed, fill, "linear", monitor), parameters=asdict(config))
+    """Fill every channel by itself."""
+    return Completion(mean=fill_channels(values, observed, fill, "linear", monitor))
 
 
 def fill(channel, known):

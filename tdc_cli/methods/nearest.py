@@ -1,6 +1,6 @@
 """The nearest observed pixel of the same channel: the plainest fill there is."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from scipy.ndimage import distance_transform_edt
 
@@ -15,30 +15,8 @@ class Config(Parameters):
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
-    """Fill every channel by itself: modes 0 and 1 are the picture, any further modes are channels.
-
-    Parameters
-    ----------
-    values : (H, W, ...) ndarray of float
-        Entries where `observed` is False are never read.
-    observed : (H, W, ...) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-        Not used: the method is deterministic.
-    monitor : callable
-        Called as ``monitor(done, total, label)`` after every channel.
-
-    Returns
-    -------
-    Completion
-
-    Raises
-    ------
-    InputError
-        A channel without any observed entry, or observed entries that are not finite.
-    """
-    return Completion(mean=fill_channels(values, observed, fill, "nearest", monitor), parameters=asdict(config))
+    """Fill every channel by itself."""
+    return Completion(mean=fill_channels(values, observed, fill, "nearest", monitor))
 
 
 def fill(channel, known):

@@ -9,11 +9,11 @@ A. Telea: An image inpainting technique based on the fast marching method, Journ
 M. Bertalmio, A. L. Bertozzi, G. Sapiro: Navier-Stokes, fluid dynamics, and image and video inpainting, CVPR 2001.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..tensor import check_observed, largest_size
+from ..tensor import largest_size
 from . import Completion, silent
 from .channels import fill_channels
 from .parameters import Parameters, parameter
@@ -30,29 +30,7 @@ class Config(Parameters):
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
-    """Fill every channel by itself: modes 0 and 1 are the picture, any further modes are channels.
-
-    Parameters
-    ----------
-    values : (H, W, ...) ndarray of float
-        Any scale and offset: the range of the observed entries becomes 0 to 255. Entries where `observed` is False are never read.
-    observed : (H, W, ...) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-        Not used: the method is deterministic.
-    monitor : callable
-        Called as ``monitor(done, total, label)`` after every channel.
-
-    Returns
-    -------
-    Completion
-
-    Raises
-    ------
-    InputError
-        A channel without any observed entry, or observed entries that are not finite.
-    """
+    """Fill every channel by itself; the range of all observed entries becomes 0 to 255."""
     import cv2
 
     flag = cv2.INPAINT_TELEA if config.algorithm == "telea" else cv2.INPAINT_NS
@@ -64,10 +42,9 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
         filled = cv2.inpaint(np.pad(channel.astype(np.float32), margins, mode="edge"), holes, config.radius, flag)
         return filled[tuple(slice(before, before + n) for (before, _), n in zip(margins, channel.shape))]
 
-    check_observed(values, observed)
-    top = largest_size(values, observed)  # the difference of two very large values would leave the range of floats
+    top = largest_size(values, observed)
     relative = np.where(observed, values, 0.0) / top
     low = float(np.min(relative, where=observed, initial=np.inf))
     span = float(np.max(relative, where=observed, initial=-np.inf)) - low
     filled = fill_channels((relative - low) * (LEVELS / span if span else 0.0), observed, fill, config.algorithm, monitor)
-    return Completion(mean=top * (low + filled * (span / LEVELS)), parameters=asdict(config))
+    return Completion(mean=top * (low + filled * (span / LEVELS)))

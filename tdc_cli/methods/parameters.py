@@ -1,7 +1,7 @@
 """Parameters of a method, each declared once: its default, what it means, what it may be, and its unit.
 
-`Config` of a method is a frozen dataclass that inherits from `Parameters`, with fields made by `parameter`. The check of a value, its
-conversion from text and what `tdc methods NAME` prints come from that declaration.
+`Config` of a method is a frozen dataclass that inherits from `Parameters`, with fields made by `parameter`. The check of
+a value, its conversion from text and what `tdc methods NAME` prints come from that declaration.
 """
 
 import math
@@ -33,7 +33,7 @@ class Declaration:
     help : str
         What it means.
     ge, gt, le, lt : float or None
-        Bounds of a number, or of each number of a tuple: greater or equal, greater, less or equal, less. Numbers are finite in any case.
+        Bounds of a number, or of each number of a tuple: at least, above, at most, below. Numbers are finite in any case.
     choices : tuple of str
         Words that it may be.
     units : str
@@ -81,8 +81,8 @@ def parameter(default, help, **declared):
 
 def noise_level(meanings):
     """The field `noise_std` of methods that know noise; `meanings` says what 0 and ``"auto"`` are."""
-    what = "Standard deviation of the noise, as a fraction of the full range of integer pictures, in data units of floats"
-    return parameter(0.0, f"{what}; {meanings}", ge=0.0, choices=("auto",), units="data")
+    what = "Standard deviation of the noise, as a fraction of the full range of integer pictures, in data units of floats; "
+    return parameter(0.0, what + meanings, ge=0.0, choices=("auto",), units="data")
 
 
 def declaration(field):
@@ -109,7 +109,8 @@ def _check(name, value, declared):
             raise ConfigError(f"{name} '{value}' is {wrong}", fields=(name,))
     elif isinstance(value, tuple):
         if not all(map(declared.allows, value)):
-            raise ConfigError(f"{name} are {', '.join(map(_text, value))}; they must be {declared.bounds}", fields=(name,))
+            text = f"{name} are {', '.join(map(_text, value))}; they must be {declared.bounds}"
+            raise ConfigError(text, fields=(name,))
     elif not declared.allows(value):
         raise ConfigError(f"{name} is {_text(value)}; it must be {declared.bounds}", fields=(name,))
 

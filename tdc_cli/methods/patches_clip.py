@@ -214,7 +214,8 @@ def schedule_for(clip, variance, config):
 def hold_out(clip, rng):
     """Observed entries to hide, in the shape of what is missing.
 
-    In a frame that misses something, pieces of it or scattered entries, as of a picture; where frames are missing as a whole, further
+    Scattered entries of every frame by itself, as of a picture; pieces of strokes at the same place in all frames that have strokes, moved
+    alike: what a frame lacks, those beside it show no more than they show what is missing. Where frames are missing as a whole, further
     whole frames, if possible none beside another that is missing.
 
     Parameters
@@ -229,9 +230,17 @@ def hold_out(clip, rng):
     """
     held = np.zeros_like(clip.observed)
     frames = clip.by_frame(held)
-    for part, observed in zip(frames, clip.by_frame(clip.observed)):
+    shown, drawn = clip.by_frame(clip.observed), []
+    for t, observed in enumerate(shown):
         if observed.any() and not observed.all():
-            part[:] = calibrate.hold_out(observed, SHARE_HELD_OUT, rng)
+            if clip.strokes[t]:
+                drawn.append(t)
+            else:
+                frames[t] = calibrate.hold_out(observed, SHARE_HELD_OUT, rng)
+    if drawn:
+        together = np.moveaxis(shown[drawn], 0, 2)
+        hidden = calibrate.hold_out(together.reshape(*together.shape[:2], -1), SHARE_HELD_OUT, rng)
+        frames[drawn] = np.moveaxis(hidden.reshape(together.shape), 2, 0)
     seen = clip.by_frame(clip.observed).any(axis=(1, 2, 3))
     if not seen.all() and seen.sum() > 2:
         # One without frames on both sides is told worse than most of what is missing.

@@ -1,6 +1,7 @@
-"""The one door to the methods: values go in near 1, and all that a method says of them comes back in the units of the data.
+"""The one door to the methods: values go in near 1, and all that is said of them comes back in the units of the data.
 
-The unit is a power of two, so that a method that knows no scale gives the same bits in any. Values of ordinary size are left as they are.
+The unit is a power of two, so that a method that knows no scale gives the same bits in any. Values of ordinary size are
+left as they are.
 """
 
 import contextlib
@@ -18,14 +19,15 @@ from .parameters import UNITS, declaration
 
 # Sizes that are ordinary.
 ORDINARY = 1e-3, 1e3
-# Observed entries that differ by less than this share of their size are centred: to a method that knows no offset they would be one
-# constant, and what it makes of the differences rounding.
+# Observed entries that differ by less than this share of their size are centred: to a method that knows no offset they
+# would be one constant, and what it makes of the differences rounding.
 LEAST_SPAN = 1e-3
 # Noise beyond this many times the largest size leaves nothing to complete from.
 LOUDEST = 1e6
 # Estimates this many spans of the observed entries outside of their range are warned of.
 FAR = 10
-# Up to this many entries a second thread of the linear algebra costs more than it gives, on a busy machine twenty times as much.
+# Up to this many entries a second thread of the linear algebra costs more than it gives: calls are many and short, and on
+# a busy machine each waits for the slowest thread.
 ONE_THREAD = 1_000_000
 # What a `Completion` has in units of the data without their centre.
 SIZES = ("sd", "predictive_sd", "interval_sd", "latent_interval_sd", "noise_std", "low_rank")
@@ -68,8 +70,9 @@ class Unit:
         return np.ldexp(standard, self.exponent) + self.centre
 
     def scaled(self, sizes, power=1):
-        """Sizes in units of the data to this power, given in this unit."""
-        return np.ldexp(sizes, power * self.exponent)
+        """Sizes in units of the data to this power, given in this unit; infinite where they leave the range of floats."""
+        with np.errstate(over="ignore"):
+            return np.ldexp(sizes, power * self.exponent)
 
 
 def solve(method, config, values, observed, *, rng, monitor=silent, **further):
@@ -106,27 +109,29 @@ def solve(method, config, values, observed, *, rng, monitor=silent, **further):
     """
     check_observed(values, observed)
     check_modes(config, values.ndim)
-    low, high = (float(pick(values, where=observed, initial=start)) for pick, start in ((np.min, np.inf), (np.max, -np.inf)))
+    low = float(np.min(values, where=observed, initial=np.inf))
+    high = float(np.max(values, where=observed, initial=-np.inf))
     unit = Unit.of(low, high)
-    values = np.where(observed, values, np.nan)
     plain = unit.centre == 0 and unit.exponent == 0
+    values = np.where(observed, values, np.nan)
+    config, given = in_unit(config, unit), config
     watch = further.get("watch")
     if watch is not None and not plain:
         further["watch"] = lambda chain, estimate, kept: watch(chain, unit.value(estimate), kept)
     with threadpool_limits(1, "blas") if values.size <= ONE_THREAD else contextlib.nullcontext():
-        done = method.load().complete(values if plain else unit.standardised(values), observed, in_unit(config, unit), rng=rng,
-                                      monitor=monitor, **further)  # fmt: skip
+        values = values if plain else unit.standardised(values)
+        done = method.load().complete(values, observed, config, rng=rng, monitor=monitor, **further)
     bad = np.count_nonzero(~np.isfinite(done.mean))
     if bad:
         raise NumericalError(f"method {method.name} gave {bad} values that are not finite; try another method")
     if not plain:
         done = in_data(done, config, unit)
-    parameters = asdict(config) | done.parameters
+    parameters = asdict(given) | done.parameters
     done = replace(done, parameters={k: list(v) if isinstance(v, tuple) else v for k, v in parameters.items()})
-    beyond = max(float(done.mean.max()) - high, low - float(done.mean.min()))
-    if 0 < FAR * (high - low) < beyond:
-        text = f"estimates lie up to {beyond / (high - low):.3g} times the range of the observed entries outside of it; try another method"
-        done = replace(done, warnings=(*done.warnings, text))
+    span, beyond = high - low, max(float(done.mean.max()) - high, low - float(done.mean.min()))
+    if 0 < FAR * span < beyond:
+        text = f"estimates lie outside of the range of the observed entries by up to {beyond / span:.3g} times that range"
+        done = replace(done, warnings=(*done.warnings, f"{text}; try another method"))
     return done
 
 
@@ -134,7 +139,8 @@ def check_modes(config, order):
     """Refuse `ordered_modes` that a tensor of this order does not have; ConfigError."""
     for mode in getattr(config, "ordered_modes", ()):
         if not 0 <= mode < order:
-            raise ConfigError(f"ordered mode {mode} does not exist: the tensor has modes 0 to {order - 1}", fields=("ordered_modes",))
+            text = f"ordered mode {mode} does not exist: the tensor has modes 0 to {order - 1}"
+            raise ConfigError(text, fields=("ordered_modes",))
 
 
 def in_unit(config, unit):
@@ -152,8 +158,9 @@ def in_unit(config, unit):
             continue
         made = float(unit.scaled(given, -power)) if unit.exponent else given
         if (each.name == "noise_std" and given > LOUDEST * (unit.size or 1.0)) or (given and not 0 < made < math.inf):
-            text = f"a noise level of {given:g}" if each.name == "noise_std" else f"{each.name} of {given:g}"
-            raise ConfigError(f"{text} is out of proportion to the data, whose largest size is {unit.size:g}", fields=(each.name,))
+            what = f"a noise level of {given:g}" if each.name == "noise_std" else f"{each.name} of {given:g}"
+            text = f"{what} is out of proportion to the data, whose largest size is {unit.size:g}"
+            raise ConfigError(text, fields=(each.name,))
         changed[each.name] = made
     return replace(config, **changed) if unit.exponent else config
 
@@ -166,7 +173,8 @@ def in_data(done, config, unit):
         if powers.get(name) and isinstance(value, numbers.Real):
             parameters[name] = float(unit.scaled(value, powers[name]))
     if "held_out_rmse" in parameters:
-        parameters["held_out_rmse"] = {name: float(unit.scaled(error)) for name, error in parameters["held_out_rmse"].items()}
+        errors = parameters["held_out_rmse"].items()
+        parameters["held_out_rmse"] = {name: float(unit.scaled(error)) for name, error in errors}
     for name, chains in traces.items():
         if name == "noise_std":
             traces[name] = unit.scaled(chains).tolist()
@@ -174,12 +182,12 @@ def in_data(done, config, unit):
             traces[name] = unit.value(np.array(chains)).tolist()
     mixture = done.mixture
     if mixture is not None:
-        with np.errstate(over="ignore"):  # of very small data, precisions are not finite; the report says so
-            precisions = unit.scaled(mixture["precisions"], -2)
-        mixture = mixture | {"means": unit.value(mixture["means"]).tolist(), "precisions": precisions.tolist()}
+        precisions = unit.scaled(mixture["precisions"], -2).tolist()
+        mixture = mixture | {"means": unit.value(mixture["means"]).tolist(), "precisions": precisions}
     sizes = {name: getattr(done, name) for name in SIZES if getattr(done, name) is not None}
     sizes = {name: unit.scaled(size) for name, size in sizes.items()}
     if "noise_std" in sizes:
         sizes["noise_std"] = float(sizes["noise_std"])
     weights = done.weights if done.weights is None else unit.scaled(done.weights).tolist()
-    return replace(done, mean=unit.value(done.mean), mixture=mixture, weights=weights, parameters=parameters, traces=traces, **sizes)
+    return replace(done, mean=unit.value(done.mean), mixture=mixture, weights=weights, parameters=parameters,
+                   traces=traces, **sizes)  # fmt: skip

@@ -6,11 +6,10 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from ..metrics import NORMAL_90
 from ..tensor import cp_to_tensor
 from . import conditionals as given
 
-# Standard normal quantile of 95 %: half the width of a central 90 % interval over it is the sd where the law is Gaussian.
-Z90 = 1.6448536269514722
 # Draws of the mixture that are kept for interval widths, and widths that are solved for; both only set the table's resolution.
 MOST_MIXTURES = 50
 TABLE_SIZE = 32
@@ -117,7 +116,7 @@ class Moments:
         centres = np.concatenate([m - centre for centre, _, m, _ in chosen])
         variances = np.concatenate([1.0 / p for _, _, _, p in chosen])
         widths = [half_width(weights, centres, np.sqrt(variances + node**2 + noise_variance)) for node in nodes]
-        result = np.interp(np.sqrt(spread), nodes, widths).reshape(-1) / Z90
+        result = np.interp(np.sqrt(spread), nodes, widths).reshape(-1) / NORMAL_90
         inside = self.observed_variance / self.count + noise_variance
         result[self.problem.data.flat] = np.sqrt(spread.reshape(-1)[self.problem.data.flat] + inside)
         return result.reshape(spread.shape)

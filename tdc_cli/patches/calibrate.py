@@ -4,9 +4,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.ndimage import distance_transform_cdt
 
-# A 90 % interval of a Gaussian is the estimate +- NINETY standard deviations.
-NINETY = 1.645
+from ..metrics import NORMAL_90
+
 # Held-out entries in a bin of the scale, and the most bins.
 BIN, MOST_BINS = 100, 12
 # Fewer held-out entries than this say nothing about a 90 % interval.
@@ -20,8 +21,8 @@ MOST_MOVES = 16
 def hold_out(observed, share, rng, most=math.inf):
     """Observed entries to hide, in the shape of what is missing.
 
-    Where holes are strokes or blocks, pieces of the mask moved at random; where most is missing, or single pixels, scattered pixels
-    if all channels are missing together and scattered entries if not.
+    Where holes are strokes or blocks, pieces of the mask moved at random, the deepest hole as a whole among them; where most is missing,
+    or single pixels, scattered pixels if all channels are missing together and scattered entries if not.
 
     Parameters
     ----------
@@ -68,13 +69,13 @@ def _scattered(observed, count, together, rng):
 def _moved_pieces(absent, count, rng):
     """Squares of the mask moved cyclically, one after the other in random order, until `count` observed entries are covered.
 
-    A mask that covers less than half of that is moved again.
+    A mask that covers less than half of that is moved again. A hole deeper than such squares comes first, as a whole.
     """
     height, width, channels = absent.shape
     side = max(1, min(PIECE, math.isqrt(int(LARGEST_SHARE * np.sum(~absent) / channels))))
     corners = [(r, c) for r in range(0, height, side) for c in range(0, width, side)]
-    held = np.zeros_like(absent)
-    left = count
+    held = _moved_hole(absent, rng)
+    left = count - held.sum()
     for _ in range(MOST_MOVES):
         moved = np.roll(absent, [rng.integers(max(1, min(PIECE, n // 3)), n) for n in (height, width)], axis=(0, 1)) & ~absent
         for place in rng.permutation(len(corners)):
@@ -85,6 +86,34 @@ def _moved_pieces(absent, count, rng):
             held[square] |= moved[square]
         if left <= count / 2:
             break
+    return held
+
+
+def _moved_hole(absent, rng):
+    """The square about the deepest place of all holes, moved to where it covers most of what is observed; nothing where `PIECE` holds it.
+
+    Errors grow with the distance from what is known, so that those of a deep hole show only in one of its size. No more than
+    `LARGEST_SHARE` of what is observed is covered.
+    """
+    height, width, channels = absent.shape
+    held = np.zeros_like(absent)
+    if absent.all():
+        return held
+    depths = distance_transform_cdt(absent.all(axis=2), "chessboard")
+    row, column = np.unravel_index(np.argmax(depths), depths.shape)
+    if 2 * depths[row, column] <= PIECE:
+        return held
+    reach = min(depths[row, column], math.isqrt(int(LARGEST_SHARE * np.sum(~absent) / channels)) // 2)
+    piece = absent[max(row - reach, 0) : row + reach, max(column - reach, 0) : column + reach]
+    most = 0
+    for _ in range(MOST_MOVES):
+        corner = [rng.integers(n - length + 1) for n, length in zip((height, width), piece.shape)]
+        place = tuple(slice(start, start + length) for start, length in zip(corner, piece.shape))
+        covered = piece & ~absent[place]
+        if covered.sum() > most:
+            most = covered.sum()
+            held[:] = False
+            held[place] = covered
     return held
 
 
@@ -135,7 +164,7 @@ def fit_scale(errors, spreads, noise_variance=0.0):
     centres = np.array([max(np.median(spreads[b]), tiny) for b in bins])
     # The same floor as in `Scale`, so that the lowest bin holds its 90 % too.
     widths = np.array([np.quantile(np.abs(errors[b]) / np.maximum(spreads[b], centres[0]), 0.9, method="weibull") for b in bins])
-    widths *= centres / NINETY
+    widths *= centres / NORMAL_90
     # Under noise, what is left after it is no smaller than what a bin of that many entries can tell from nothing.
     least = widths**2 / np.sqrt([len(b) for b in bins])
     deviations = np.sqrt(np.maximum(widths**2 - noise_variance, least))
@@ -153,5 +182,5 @@ def coverage_by_halves(errors, spreads, noise_variance, rng):
         if scale is None:
             return None
         sd = np.sqrt(scale(spreads[other]) ** 2 + noise_variance)
-        inside.append(np.abs(errors[other]) <= NINETY * sd)
+        inside.append(np.abs(errors[other]) <= NORMAL_90 * sd)
     return float(np.mean(np.concatenate(inside)))

@@ -6,8 +6,9 @@ The picture x of H x W pixels and C channels is a constant per channel plus a Ga
 
 where L is the Laplacian of the grid with free (Neumann) borders, so that the discrete cosine transform diagonalises Q, and S the
 C x C covariance of the channels, learnt together with the field. Over more than a few pixels the field is a membrane: inside a hole its
-mean is the harmonic surface that its surroundings carry, and does not return to the offset, for delta is next to nothing. An observed entry is x + N(0, noise_variance). With D the
-diagonal precision of the observations (0 where nothing was observed), the posterior is N(offset + u, A^-1) with
+mean is the harmonic surface that its surroundings carry, and does not return to the offset, for delta is next to nothing. An observed
+entry is x + N(0, noise_variance). With D the diagonal precision of the observations (0 where nothing was observed), the posterior is
+N(offset + u, A^-1) with
 
     A = Q (x) S^-1 + D,    A u = D (y - offset);
 
@@ -133,7 +134,10 @@ def _density(eigenvalues, exponent, cell=1):
 
 @functools.lru_cache(maxsize=8)
 def _grid(shape, exponent, cell):
-    """On a grid of `shape` squares of `cell` pixels: mean eigenvalue q of Q, the eigenvalues over q and the diagonal of Q over q, both (H, W): 1 but near the border."""
+    """Mean eigenvalue q of Q on a grid of `shape` squares of `cell` pixels, the eigenvalues over q, and the diagonal of Q over q.
+
+    The last two are (H, W); the diagonal is 1 but near the border.
+    """
     eigenvalues = _density(_eigenvalues(shape), exponent, cell)
     level = eigenvalues.mean()
     squares = [np.where(np.arange(n)[:, None], 1 + np.cos(np.pi * np.outer(np.arange(n), 2 * np.arange(n) + 1) / n), 1) / n for n in shape]
@@ -657,7 +661,9 @@ def solve(values, observed, noise_variance=0.0, *, exponent=EXPONENT, channel_co
     return field
 
 
-def solve_with_sd(values, observed, noise_variance=0.0, *, rng, count, exponent=EXPONENT, steps=STEPS, monitor=None):
+def solve_with_sd(
+    values, observed, noise_variance=0.0, *, rng, count, exponent=EXPONENT, channel_covariance=None, steps=STEPS, monitor=None
+):
     """As `solve`, with the posterior standard deviation of every entry.
 
     The variance is that of an entry given all the others, which is known, and that of its conditional mean, which comes from `count`
@@ -669,7 +675,7 @@ def solve_with_sd(values, observed, noise_variance=0.0, *, rng, count, exponent=
     sd : (H, W, C) ndarray of float64
         Of the noise-free entry; without noise 0 where observed.
     """
-    return _solve(values, observed, noise_variance, exponent, None, steps, monitor, rng, count)
+    return _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, rng, count)
 
 
 def _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, rng, count):

@@ -17,7 +17,7 @@ BayesRCP_TC.
 """
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import brentq
@@ -25,7 +25,6 @@ from scipy.special import digamma
 
 from ..methods import Completion, silent
 from ..methods.parameters import Parameters, parameter
-from ..tensor import check_observed
 from .fbcp import PATIENCE, slowed, spread, start_rank
 from .variational import PRIOR, Factors, Gamma, decompose, likelihood, noise_posterior
 
@@ -86,32 +85,7 @@ class Outliers:
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent):
-    """Posterior mean of every entry of the CP tensor.
-
-    Parameters
-    ----------
-    values : (n_1, ..., n_K) ndarray of float
-        Any scale, order 2 to 6; entries where `observed` is False are never read.
-    observed : (n_1, ..., n_K) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-        Draws what the singular vectors of unfoldings of lower rank leave open of the start.
-    monitor : callable
-        Called as ``monitor(done, total, label)`` after every iteration.
-
-    Returns
-    -------
-    Completion
-
-    Raises
-    ------
-    InputError
-        Nothing is observed, or observed entries are not finite.
-    NumericalError
-        A covariance that is not positive definite.
-    """
-    check_observed(values, observed)
+    """Posterior mean of every entry of the CP tensor."""
     config = replace(config, rank=start_rank(config, values.size))
     # The authors leave the data as they are, drawn with a standard deviation of 2 to 3; here it is the number of modes, as for fbcp.
     unit = spread(values, observed) / values.ndim
@@ -144,7 +118,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         mean=mean,
         rank={"value": factors.rank, "posterior": {str(factors.rank): 1.0}, "paper_count": None},
         noise_std=unit / math.sqrt(noise.mean),
-        parameters=asdict(config),
+        parameters={"rank": config.rank},
         traces={"rank": [ranks], "bound": [bounds]},
         low_rank=mean,
     )

@@ -11,7 +11,7 @@ J. Kossaifi, Y. Panagakis, A. Anandkumar, M. Pantic: TensorLy: tensor learning i
 """
 
 import warnings
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from ..errors import NumericalError
 from ..methods import Completion, silent
 from ..methods.parameters import Parameters, parameter
 from ..model.posterior import Scale
-from ..tensor import check_observed
 
 
 @dataclass(frozen=True)
@@ -37,42 +36,17 @@ class Config(Parameters):
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent):
-    """Least squares on the observed entries.
-
-    Parameters
-    ----------
-    values : (n_1, ..., n_K) ndarray of float
-        Any scale and offset, order 2 to 6; entries where `observed` is False are never read.
-    observed : (n_1, ..., n_K) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-        Draws what singular vectors leave open of the start.
-    monitor : callable
-        Called as ``monitor(done, total, label)`` after every iteration.
-
-    Returns
-    -------
-    Completion
-
-    Raises
-    ------
-    InputError
-        Nothing is observed, or observed entries are not finite.
-    NumericalError
-        The decomposition broke down.
-    """
+    """Least squares on the observed entries; NumericalError where the decomposition breaks down."""
     from tensorly import cp_to_tensor
     from tensorly.decomposition import parafac
 
-    check_observed(values, observed)
-    config = replace(config, rank=min(config.rank, values.size // max(values.shape)))
+    rank = min(config.rank, values.size // max(values.shape))
     scale = Scale.of(values[observed])
     # Filled with the mean at first, as standardised zeros.
     data = np.where(observed, (np.where(observed, values, 0.0) - scale.centre) / scale.spread, 0.0)
     if not data.any():  # all alike: there is nothing to decompose, which the least squares would call singular
         monitor(1, 1, "iteration")
-        return Completion(mean=np.full(values.shape, scale.centre), rank=_rank(0), parameters=asdict(config))
+        return Completion(mean=np.full(values.shape, scale.centre), rank=_rank(0), parameters={"rank": rank})
     done = 0
 
     def count(factors, error):
@@ -83,15 +57,15 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that a mode is shorter than the rank, as colours always are
-            fitted = parafac(data, config.rank, n_iter_max=config.iterations, tol=config.tolerance, mask=observed, callback=count,
+            fitted = parafac(data, rank, n_iter_max=config.iterations, tol=config.tolerance, mask=observed, callback=count,
                              random_state=np.random.RandomState(rng.integers(2**32)))
     except np.linalg.LinAlgError as error:
         raise NumericalError(f"the decomposition broke down ({error}); try a lower rank") from error
     monitor(config.iterations, config.iterations, "iteration")
     return Completion(
         mean=scale.centre + scale.spread * cp_to_tensor(fitted),
-        rank=_rank(config.rank),
-        parameters=asdict(config),
+        rank=_rank(rank),
+        parameters={"rank": rank},
     )
 
 

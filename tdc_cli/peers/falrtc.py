@@ -21,7 +21,7 @@ J. Liu, P. Musialski, P. Wonka, J. Ye: Tensor completion for estimating missing 
 Analysis and Machine Intelligence 35(1), 2013.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -54,31 +54,7 @@ class Config(Parameters):
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
-    """Complete by Nesterov's method.
-
-    Parameters
-    ----------
-    values : (n_1, ..., n_K) ndarray of float
-        Entries where `observed` is False are never read.
-    observed : (n_1, ..., n_K) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-        Not used: the method is deterministic.
-    monitor : callable
-        Called as ``monitor(done, total, label)``.
-
-    Returns
-    -------
-    Completion
-
-    Raises
-    ------
-    InputError
-        Nothing is observed, or observed entries are not finite.
-    ConfigError
-        Another number of weights than of modes.
-    """
+    """Complete by Nesterov's method."""
     data, unit = in_units(values, observed)
     weights = mode_weights(config.weights, data.shape)
     estimate = np.where(observed, data, data[observed].mean())
@@ -107,7 +83,7 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
             monitor(step, step, "iteration")
             warnings = ()
             break
-    return Completion(mean=in_data(estimate, values, observed, unit), parameters=asdict(config) | {"weights": weights.tolist()},
+    return Completion(mean=in_data(estimate, values, observed, unit), parameters={"weights": weights.tolist()},
                       warnings=warnings)  # fmt: skip
 
 

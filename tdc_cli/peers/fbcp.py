@@ -15,13 +15,13 @@ Q. Zhao, L. Zhang, A. Cichocki: Bayesian CP factorization of incomplete tensors 
 Pattern Analysis and Machine Intelligence 37(9), 2015, DOI 10.1109/TPAMI.2015.2392756. Parameters are those of the authors' program BCPF_TC.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..methods import Completion, silent
 from ..methods.parameters import Parameters, parameter
-from ..tensor import check_observed, largest_size
+from ..tensor import largest_size
 from .variational import Factors, Gamma, decompose, likelihood, noise_posterior
 
 # Up to this many entries a tensor starts with the first rank, above with the second.
@@ -57,32 +57,7 @@ def start_rank(config, size):
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent):
-    """Posterior mean and standard deviation of every entry.
-
-    Parameters
-    ----------
-    values : (n_1, ..., n_K) ndarray of float
-        Any scale, order 2 to 6; entries where `observed` is False are never read.
-    observed : (n_1, ..., n_K) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-        Draws the starts, as far as they are random.
-    monitor : callable
-        Called as ``monitor(done, total, label)`` after every iteration.
-
-    Returns
-    -------
-    Completion
-
-    Raises
-    ------
-    InputError
-        Nothing is observed, or observed entries are not finite.
-    NumericalError
-        A covariance that is not positive definite.
-    """
-    check_observed(values, observed)
+    """Posterior mean and standard deviation of every entry."""
     config = replace(config, rank=start_rank(config, values.size))
     # The authors bring the standard deviation of the observed entries to the number of modes.
     unit = spread(values, observed) / values.ndim
@@ -170,7 +145,7 @@ def summary(factors, noise, unit, config, traces):
         predictive_sd=unit * np.sqrt(variance + 1 / noise.mean),
         rank={"value": factors.rank, "posterior": {str(factors.rank): 1.0}, "paper_count": None},
         noise_std=unit / np.sqrt(noise.mean),
-        parameters=asdict(config),
+        parameters={"rank": config.rank},
         traces=traces,
         low_rank=mean,
     )

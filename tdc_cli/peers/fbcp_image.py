@@ -22,7 +22,7 @@ import numpy as np
 
 from ..methods import silent
 from ..methods.parameters import Parameters, parameter
-from ..tensor import check_observed, largest_size
+from ..tensor import largest_size
 from .fbcp import fit, summary
 from .variational import Factors, Gamma
 
@@ -47,32 +47,7 @@ class Config(Parameters):
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent):
-    """Posterior mean and standard deviation of every entry.
-
-    Parameters
-    ----------
-    values : (H, W, ...) ndarray of float
-        Any scale; the largest observed size counts as level 255. Entries where `observed` is False are never read.
-    observed : (H, W, ...) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-        Draws the start.
-    monitor : callable
-        Called as ``monitor(done, total, label)`` after every iteration.
-
-    Returns
-    -------
-    Completion
-
-    Raises
-    ------
-    InputError
-        Nothing is observed, or observed entries are not finite.
-    NumericalError
-        A covariance that is not positive definite.
-    """
-    check_observed(values, observed)
+    """Posterior mean and standard deviation of every entry; the largest observed size counts as level 255."""
     unit = largest_size(values, observed) / LEVELS
     data = np.where(observed, values, 0.0) / unit
     draw = rng.random if config.smoothing else rng.standard_normal

@@ -20,7 +20,7 @@ J. Liu, P. Musialski, P. Wonka, J. Ye: Tensor completion for estimating missing 
 Analysis and Machine Intelligence 35(1), 2013.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -52,31 +52,7 @@ class Config(Parameters):
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
-    """Complete by ADMM.
-
-    Parameters
-    ----------
-    values : (n_1, ..., n_K) ndarray of float
-        Entries where `observed` is False are never read.
-    observed : (n_1, ..., n_K) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-        Not used: the method is deterministic.
-    monitor : callable
-        Called as ``monitor(done, total, label)``.
-
-    Returns
-    -------
-    Completion
-
-    Raises
-    ------
-    InputError
-        Nothing is observed, or observed entries are not finite.
-    ConfigError
-        Another number of weights than of modes.
-    """
+    """Complete by ADMM."""
     data, unit = in_units(values, observed)
     weights = mode_weights(config.weights, data.shape)
     completed = np.where(observed, data, data[observed].mean())
@@ -87,7 +63,7 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
         return [low_rank(tensor, i, weights[i] / penalty) for i, tensor in enumerate(tensors)]
 
     completed, warnings = split(completed, data, observed, penalty, copies, config, "halrtc", monitor)
-    return Completion(mean=in_data(completed, values, observed, unit), parameters=asdict(config) | {"weights": weights.tolist()},
+    return Completion(mean=in_data(completed, values, observed, unit), parameters={"weights": weights.tolist()},
                       warnings=warnings)  # fmt: skip
 
 

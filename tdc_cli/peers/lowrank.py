@@ -4,7 +4,7 @@ import numpy as np
 import scipy.linalg
 
 from ..errors import ConfigError
-from ..tensor import check_observed, largest_size
+from ..tensor import largest_size
 
 # A mode of fewer rows has too few singular values to tell low rank from full rank: the colours of a picture. Its weight is the share
 # that the demo of HaLRTC gives it.
@@ -111,14 +111,7 @@ def split(completed, data, observed, penalty, copies, config, name, monitor):
 
 
 def in_units(values, observed):
-    """Data in units of their largest observed size, 0 where nothing is observed, and that unit.
-
-    Raises
-    ------
-    InputError
-        Nothing is observed, or observed entries are not finite.
-    """
-    check_observed(values, observed)
+    """Data in units of their largest observed size, 0 where nothing is observed, and that unit."""
     unit = largest_size(values, observed)
     return np.where(observed, values, 0.0) / unit, unit
 

@@ -27,7 +27,7 @@ J. Fan, R. Li: Variable selection via nonconcave penalized likelihood and its or
 Association 96, 2001: the SCAD penalty.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,30 +59,7 @@ class Config(Parameters):
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
-    """Complete by ADMM.
-
-    Parameters
-    ----------
-    values : (n_1, ..., n_K) ndarray of float
-        Entries where `observed` is False are never read.
-    observed : (n_1, ..., n_K) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-        Not used: the method is deterministic.
-    monitor : callable
-        Called as ``monitor(done, total, label)``.
-
-    Returns
-    -------
-    Completion
-        With the largest of the counts P_i, rounded, as rank.
-
-    Raises
-    ------
-    InputError
-        Nothing is observed, or observed entries are not finite.
-    """
+    """Complete by ADMM; the rank is the largest of the counts P_i, rounded."""
     data, unit = in_units(values, observed)
     completed = np.where(observed, data, data[observed].mean())
     singular = [singular_values(unfold(completed, i)) for i in range(data.ndim)]
@@ -106,7 +83,6 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
     return Completion(
         mean=in_data(completed, values, observed, unit),
         rank={"value": rank, "posterior": None, "paper_count": None},
-        parameters=asdict(config),
         warnings=warnings,
     )
 

@@ -26,7 +26,7 @@ T. Yokota, Q. Zhao, A. Cichocki: Smooth PARAFAC decomposition for tensor complet
 L. Condat: A direct algorithm for 1-D total variation denoising, IEEE Signal Processing Letters 20(11), 2013.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -59,32 +59,7 @@ class Config(Parameters):
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent):
-    """Complete by a growing number of smooth rank-one terms.
-
-    Parameters
-    ----------
-    values : (n_1, ..., n_K) ndarray of float
-        Entries where `observed` is False are never read.
-    observed : (n_1, ..., n_K) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-        For the vectors that new terms start from.
-    monitor : callable
-        Called as ``monitor(done, total, label)``.
-
-    Returns
-    -------
-    Completion
-        With the number of terms as rank.
-
-    Raises
-    ------
-    InputError
-        Nothing is observed, or observed entries are not finite.
-    ConfigError
-        An ordered mode that the tensor does not have.
-    """
+    """Complete by a growing number of smooth rank-one terms, which is the rank; each starts from random vectors."""
     data, unit = in_units(values, observed)
     smoothers = [(Quadratic if config.penalty == "quadratic" else Variation)(config.strength) if k in config.ordered_modes else Free()
                  for k in range(data.ndim)]  # fmt: skip
@@ -112,7 +87,6 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     return Completion(
         mean=in_data(fit.estimate(), values, observed, unit),
         rank={"value": rank, "posterior": None, "paper_count": None},
-        parameters=asdict(config) | {"ordered_modes": list(config.ordered_modes)},
         traces={"objective": [objectives]},
         warnings=warnings,
     )

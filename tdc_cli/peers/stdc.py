@@ -30,7 +30,7 @@ Y.-L. Chen, C.-T. Hsu, H.-Y. M. Liao: Simultaneous tensor decomposition and comp
 Analysis and Machine Intelligence 36(3), 2014.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
@@ -58,31 +58,7 @@ class Config(Parameters):
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
-    """Complete by the inexact augmented Lagrangian method.
-
-    Parameters
-    ----------
-    values : (n_1, ..., n_K) ndarray of float
-        Entries where `observed` is False are never read.
-    observed : (n_1, ..., n_K) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-        Not used: the method is deterministic.
-    monitor : callable
-        Called as ``monitor(done, total, label)``.
-
-    Returns
-    -------
-    Completion
-
-    Raises
-    ------
-    InputError
-        Nothing is observed, or observed entries are not finite.
-    ConfigError
-        An ordered mode that the tensor does not have.
-    """
+    """Complete by the inexact augmented Lagrangian method."""
     data, unit = in_units(values, observed)
     modes = sorted(set(config.ordered_modes)) or range(data.ndim)
     power = norm_of_gram(unfold(data, modes[0])) or 1.0
@@ -108,8 +84,7 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
             monitor(step, step, "iteration")
             warnings = ()
             break
-    parameters = asdict(config) | {"ordered_modes": list(config.ordered_modes)}
-    return Completion(mean=in_data(completed, values, observed, unit), parameters=parameters, warnings=warnings)
+    return Completion(mean=in_data(completed, values, observed, unit), warnings=warnings)
 
 
 def unit_laplacian(n, neighbours):

@@ -20,7 +20,7 @@ References
 Y. Xu, R. Hao, W. Yin, Z. Su: Parallel matrix factorization for low-rank tensor completion, Inverse Problems and Imaging 9(2), 2015.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
@@ -52,32 +52,7 @@ class Config(Parameters):
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent):
-    """Complete by factors of growing rank.
-
-    Parameters
-    ----------
-    values : (n_1, ..., n_K) ndarray of float
-        Entries where `observed` is False are never read.
-    observed : (n_1, ..., n_K) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-        For the factors at the start and their growth.
-    monitor : callable
-        Called as ``monitor(done, total, label)``.
-
-    Returns
-    -------
-    Completion
-        The observed entries are estimated too.
-
-    Raises
-    ------
-    InputError
-        Nothing is observed, or observed entries are not finite.
-    ConfigError
-        Ranks or weights that do not fit the tensor.
-    """
+    """Complete by factors of growing rank, random at the start; the observed entries are estimated too."""
     data, unit = in_units(values, observed)
     shape, modes = data.shape, range(data.ndim)
     weights = per_mode(config.weights or (1.0,) * data.ndim, shape, "weights") / np.sum(config.weights or data.ndim)
@@ -114,7 +89,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     return Completion(
         mean=unit * estimate,
         rank={"value": int(max(ranks)), "posterior": None, "paper_count": None},
-        parameters=asdict(config) | {"weights": weights.tolist(), "most_ranks": most.tolist(), "final_ranks": ranks.tolist()},
+        parameters={"weights": weights.tolist(), "most_ranks": most.tolist(), "final_ranks": ranks.tolist()},
         warnings=warnings,
     )
 

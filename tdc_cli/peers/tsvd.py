@@ -20,7 +20,7 @@ C. Lu, J. Feng, Y. Chen, W. Liu, Z. Lin, S. Yan: Tensor robust principal compone
 Transactions on Pattern Analysis and Machine Intelligence 42(4), 2020: the schedule of the penalty.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.fft
@@ -44,31 +44,9 @@ class Config(Parameters):
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
-    """Complete by ADMM.
-
-    Parameters
-    ----------
-    values : (n_1, n_2, n_3) ndarray of float
-        Entries where `observed` is False are never read.
-    observed : (n_1, n_2, n_3) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-        Not used: the method is deterministic.
-    monitor : callable
-        Called as ``monitor(done, total, label)``.
-
-    Returns
-    -------
-    Completion
-
-    Raises
-    ------
-    InputError
-        Not three modes, nothing is observed, or observed entries are not finite.
-    """
+    """Complete by ADMM."""
     if values.ndim != 3:
-        raise InputError(f"tsvd takes tensors of 3 modes, not {values.ndim}; try --method halrtc")
+        raise InputError(f"tsvd takes tensors of 3 modes, not {values.ndim}; try `method=halrtc`")
     data, unit = in_units(values, observed)
     penalty = config.penalty
     estimate, rest, dual = (np.zeros(data.shape) for _ in range(3))
@@ -85,7 +63,7 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
             break
         dual += penalty * left
         penalty = min(config.growth * penalty, LARGEST_PENALTY)
-    return Completion(mean=in_data(estimate, values, observed, unit), parameters=asdict(config), warnings=warnings)
+    return Completion(mean=in_data(estimate, values, observed, unit), warnings=warnings)
 
 
 def low_rank(tensor, threshold):

@@ -280,9 +280,10 @@ def decide(request, source, numbers, begin, end):
     ConfigError, MaskError
     """
     found = _decide(request, source, numbers, begin, end)
-    if source.dtype.kind != "f" and not request.missing_value:
+    numbers_for_missing = request.missing_value + source.nodata
+    if source.dtype.kind != "f" and not numbers_for_missing:
         return found
-    valued = Valued(found.holes, request.missing_value, source.colour_shape, range(begin, end), source.path, request.kind == CLIP)
+    valued = Valued(found.holes, numbers_for_missing, source.colour_shape, range(begin, end), source.path, request.kind == CLIP)
     return replace(found, holes=valued)
 
 
@@ -294,7 +295,7 @@ def with_values(request, source, decision, count):
     MaskError
         No entry has a value that was said to stand for what is missing, and nothing else says what is.
     """
-    numbers = " or ".join(f"{number:g}" for number in request.missing_value)
+    numbers = " or ".join(f"{number:g}" for number in dict.fromkeys(request.missing_value + source.nodata))
     alone = decision.source == "simulated" and decision.pattern is None
     if count and alone:
         return replace(decision, source="value" if numbers else "nan")

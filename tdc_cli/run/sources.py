@@ -31,6 +31,8 @@ class Source(Protocol):
         Largest value of integers that are shades; None for others.
     has_alpha : bool
     notes : tuple of str
+    nodata : tuple of float
+        Numbers that the file itself declares to stand for what is missing.
     """
 
     path: str
@@ -44,6 +46,7 @@ class Source(Protocol):
     has_alpha: bool
     kind: str
     notes: tuple
+    nodata: tuple
 
     def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Media]:
         """Frames `start` to `stop` - 1, one after another."""
@@ -66,6 +69,7 @@ class Still:
     has_alpha = property(lambda self: self.media.has_alpha)
     kind = property(lambda self: self.media.kind)
     notes = property(lambda self: self.media.notes)
+    nodata = property(lambda self: self.media.nodata)
 
     def frames(self, start=0, stop=None):
         """See `Source`."""
@@ -114,7 +118,7 @@ def truth(request, source):
         found = source if request.simulated else None
     else:
         found = _reference(request, source)
-    if found is source and request.missing_value:
+    if found is source and (request.missing_value or source.nodata):
         return None, ["metrics are null: the input, which would be the truth, has entries that are missing"]
     if found is None or request.kind == CLIP:
         return found, []

@@ -65,11 +65,6 @@ def holed(incomplete, observed):
     return np.where(observed, incomplete, hole).astype(incomplete.dtype)
 
 
-def units_of(full_range):
-    """What sizes of errors are counted in, in words."""
-    return f"of {full_range}" if full_range else "in data units"
-
-
 def check_size(values, name, advice):
     """Refuse finite values that no longer can be added up; InputError."""
     largest = np.nanmax(np.abs(values), initial=0.0)

@@ -3,8 +3,12 @@
 Arrays in, arrays out; files and figures are made elsewhere.
 """
 
+import math
+
 import numpy as np
 from PIL import Image
+
+from .plot import load
 
 # Perceptually uniform, also in grey, and readable by people who see fewer colours.
 COLOUR_SCALE = "viridis"
@@ -88,6 +92,19 @@ def over_checkerboard(shown, alpha, premultiplied=False):
     return np.rint(np.clip((shown if premultiplied else opacity * shown) + behind, 0, 255)).astype(np.uint8)
 
 
+def reduction(height, width, most, longest=math.inf):
+    """Smallest whole number by which both sides are divided so that `most` pixels are left, and no side above `longest`."""
+    factor = max(1, math.isqrt(height * width // most), math.ceil(max(height, width) / longest))
+    while -(-height // factor) * -(-width // factor) > most:
+        factor += 1
+    return factor
+
+
+def units_of(full_range):
+    """What values are counted in, in words for a reader."""
+    return f"of\N{NO-BREAK SPACE}{full_range}" if full_range else "in data units"
+
+
 def reduced(values, factor):
     """Means over squares of `factor` times `factor` pixels, smaller ones at the far edges.
 
@@ -131,6 +148,4 @@ def top(*sizes):
 
 def colours():
     """(256, 3) uint8 RGB of the colour scale, from 0 to its top."""
-    from matplotlib import colormaps
-
-    return np.rint(255 * colormaps[COLOUR_SCALE](np.arange(256))[:, :3]).astype(np.uint8)
+    return np.rint(255 * load().colormaps[COLOUR_SCALE](np.arange(256))[:, :3]).astype(np.uint8)

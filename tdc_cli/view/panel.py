@@ -1,13 +1,11 @@
-"""Pictures for humans: what was missing, what came out, and how sure it is.
-
-Figures are made without pyplot, so that nothing is kept between calls and no display is needed.
-"""
-
-import io
+"""Pictures for humans: what was missing, what came out, and how sure it is."""
 
 import numpy as np
 
 from .display import COLOUR_SCALE, limits, over_channels, over_checkerboard, to_bytes, top
+from .plot import new_figure, png
+
+DPI = 110
 
 # Width and bounds of the height of a frame in a filmstrip, in inches, and the room for its heads.
 FRAME_WIDTH = 2.4
@@ -30,21 +28,6 @@ def _colour_bar(figure, shown, axes, label, beyond):
     figure.colorbar(shown, ax=axes, fraction=0.046, pad=0.03, label=label, extend="max" if beyond else "neither")
 
 
-def _png(figure):
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": None})
-    return buffer.getvalue()
-
-
-def _figure(width, height):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
 def draw_uncertainty(sd, units):
     """PNG of the standard deviation with a colour bar.
 
@@ -60,12 +43,12 @@ def draw_uncertainty(sd, units):
     bytes
     """
     height, width = sd.shape[:2]
-    figure = _figure(6.4, min(12.0, max(3.0, 5.2 * height / width)))
-    axes = figure.add_subplot()
-    values = over_channels(sd)
-    end, beyond = top(values)
-    _colour_bar(figure, _heat(axes, values, "uncertainty", end), axes, f"standard deviation ({units})", beyond)
-    return _png(figure)
+    with new_figure(6.4, min(12.0, max(3.0, 5.2 * height / width)), DPI) as figure:
+        axes = figure.add_subplot()
+        values = over_channels(sd)
+        end, beyond = top(values)
+        _colour_bar(figure, _heat(axes, values, "uncertainty", end), axes, f"standard deviation ({units})", beyond)
+        return png(figure)
 
 
 def draw_panel(incomplete, completed, sd, truth, full_range, units, inks=False, alpha=None, premultiplied=False):
@@ -100,25 +83,25 @@ def draw_panel(incomplete, completed, sd, truth, full_range, units, inks=False, 
         heats.append(("error", over_channels(np.abs(np.asarray(completed, dtype=float) - truth))))
     height, width = completed.shape[:2]
     rows, columns = (1, len(pictures) + len(heats)) if truth is None else (2, len(pictures))
-    figure = _figure(4.0 * columns, rows * min(10.0, max(2.0, 3.6 * height / width)))
-    # Half a picture is a column: a row of fewer pictures stands in the middle.
-    grid = figure.add_gridspec(rows, 2 * columns)
-    low, high = limits(full_range, *(picture for _, picture in pictures))
-    for i, (title, picture) in enumerate(pictures):
-        axes = figure.add_subplot(grid[0, 2 * i : 2 * i + 2])
-        seen = over_checkerboard(to_bytes(picture, low, high, inks), alpha, premultiplied)
-        axes.imshow(seen, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
-        axes.set_title(title)
-        axes.set_axis_off()
-    if heats:
-        end, beyond = top(*(values for _, values in heats))
-        first = 2 * len(pictures) if rows == 1 else columns - len(heats)
-        places = [figure.add_subplot(grid[rows - 1, first + 2 * i : first + 2 * i + 2]) for i in range(len(heats))]
-        shown = [_heat(axes, values, title, end) for axes, (title, values) in zip(places, heats)]
-        # A line each: low pictures leave no room for both in one.
-        label = ",\n".join(SIZES[title] for title, _ in heats)
-        _colour_bar(figure, shown[-1], places, f"{label} ({units})", beyond)
-    return _png(figure)
+    with new_figure(4.0 * columns, rows * min(10.0, max(2.0, 3.6 * height / width)), DPI) as figure:
+        # Half a picture is a column: a row of fewer pictures stands in the middle.
+        grid = figure.add_gridspec(rows, 2 * columns)
+        low, high = limits(full_range, *(picture for _, picture in pictures))
+        for i, (title, picture) in enumerate(pictures):
+            axes = figure.add_subplot(grid[0, 2 * i : 2 * i + 2])
+            seen = over_checkerboard(to_bytes(picture, low, high, inks), alpha, premultiplied)
+            axes.imshow(seen, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+            axes.set_title(title)
+            axes.set_axis_off()
+        if heats:
+            end, beyond = top(*(values for _, values in heats))
+            first = 2 * len(pictures) if rows == 1 else columns - len(heats)
+            places = [figure.add_subplot(grid[rows - 1, first + 2 * i : first + 2 * i + 2]) for i in range(len(heats))]
+            shown = [_heat(axes, values, title, end) for axes, (title, values) in zip(places, heats)]
+            # A line each: low pictures leave no room for both in one.
+            label = ",\n".join(SIZES[title] for title, _ in heats)
+            _colour_bar(figure, shown[-1], places, f"{label} ({units})", beyond)
+        return png(figure)
 
 
 def draw_filmstrip(shots, units):
@@ -141,29 +124,29 @@ def draw_filmstrip(shots, units):
     heats = [name for name in SIZES if name in shots[0].sizes]
     height, width = shots[0].missing.shape
     each = min(max(FRAME_WIDTH * height / width, FRAME_HEIGHTS[0]), FRAME_HEIGHTS[1])
-    figure = _figure(FRAME_WIDTH * len(shots) + (0.9 if heats else 0.3), each * (len(pictures) + len(heats)) + HEAD)
-    cells = figure.subplots(len(pictures) + len(heats), len(shots), squeeze=False)
-    for shot, head in zip(shots, cells[0]):
-        head.set_title(_when(shot), fontsize=10)
-    for name, row in zip(pictures + heats, cells):
-        row[0].set_ylabel(name, fontsize=10)
-    for axes in cells.flat:
-        axes.set(xticks=[], yticks=[])
-        axes.spines[:].set_visible(False)
-    for name, row in zip(pictures, cells):
-        for shot, axes in zip(shots, row):
-            axes.imshow(shot.pictures[name], cmap="gray", vmin=0, vmax=255, interpolation="nearest")
-    if heats:
-        end, beyond = top(*(shot.sizes[name] for shot in shots for name in heats))
-        for name, row in zip(heats, cells[len(pictures) :]):
+    with new_figure(FRAME_WIDTH * len(shots) + (0.9 if heats else 0.3), each * (len(pictures) + len(heats)) + HEAD, DPI) as figure:
+        cells = figure.subplots(len(pictures) + len(heats), len(shots), squeeze=False)
+        for shot, head in zip(shots, cells[0]):
+            head.set_title(_when(shot), fontsize=10)
+        for name, row in zip(pictures + heats, cells):
+            row[0].set_ylabel(name, fontsize=10)
+        for axes in cells.flat:
+            axes.set(xticks=[], yticks=[])
+            axes.spines[:].set_visible(False)
+        for name, row in zip(pictures, cells):
             for shot, axes in zip(shots, row):
-                shown = axes.imshow(shot.sizes[name], cmap=COLOUR_SCALE, vmin=0, vmax=end, interpolation="nearest")
-        label = ", ".join(SIZES[name] for name in heats)
-        # Beside all rows, so that their columns keep in line, but no higher than those that it is for.
-        share = len(heats) / len(cells)
-        place = {"ax": cells, "anchor": (0.0, 0.0), "shrink": share, "aspect": 15 * len(heats), "pad": 0.01, "fraction": 0.03}
-        figure.colorbar(shown, label=f"{label}\n({units})", extend="max" if beyond else "neither", **place)
-    return _png(figure)
+                axes.imshow(shot.pictures[name], cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+        if heats:
+            end, beyond = top(*(shot.sizes[name] for shot in shots for name in heats))
+            for name, row in zip(heats, cells[len(pictures) :]):
+                for shot, axes in zip(shots, row):
+                    shown = axes.imshow(shot.sizes[name], cmap=COLOUR_SCALE, vmin=0, vmax=end, interpolation="nearest")
+            label = ", ".join(SIZES[name] for name in heats)
+            # Beside all rows, so that their columns keep in line, but no higher than those that it is for.
+            share = len(heats) / len(cells)
+            place = {"ax": cells, "anchor": (0.0, 0.0), "shrink": share, "aspect": 15 * len(heats), "pad": 0.01, "fraction": 0.03}
+            figure.colorbar(shown, label=f"{label}\n({units})", extend="max" if beyond else "neither", **place)
+        return png(figure)
 
 
 def _when(shot):

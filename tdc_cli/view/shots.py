@@ -3,12 +3,11 @@
 `panel`, `side_by_side` and `page` draw what `take` makes. A shot holds copies, so that nothing of the clip stays in memory for it.
 """
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .display import over_channels, over_checkerboard, reduced, to_bytes
+from .display import over_channels, over_checkerboard, reduced, reduction, to_bytes
 
 # What a kept shot holds at most: about what a frame of a panel or of a page has room for.
 MOST_PIXELS = 640 * 360
@@ -48,21 +47,13 @@ class Shot:
 
     def small(self):
         """The shot with means over squares of pixels in place of pixels, `MOST_PIXELS` of them at most."""
-        factor = reduction(*self.missing.shape)
+        factor = reduction(*self.missing.shape, MOST_PIXELS)
         return replace(
             self,
             pictures={name: reduced(picture, factor) for name, picture in self.pictures.items()},
             sizes={name: reduced(size, factor) for name, size in self.sizes.items()},
             missing=reduced(self.missing, factor),
         )
-
-
-def reduction(height, width):
-    """Smallest whole number by which both sides are divided so that `MOST_PIXELS` are left at most."""
-    factor = max(1, math.isqrt(height * width // MOST_PIXELS))
-    while -(-height // factor) * -(-width // factor) > MOST_PIXELS:
-        factor += 1
-    return factor
 
 
 def take(number, time, incomplete, completed, observed, limits, *, sd=None, truth=None, alpha=None, premultiplied=False):

@@ -75,7 +75,8 @@ def read(path):
         formats.named(file, table=FORMATS)
     check_file(file, piped=True)
     made = _read(file, name, variable.ORDERS, keep=True)
-    return Media(variable.tensor(made.values, str(path)), "tensor", str(path), made.sha256, made.metadata, made.format, made.notes)
+    return Media(variable.tensor(made.values, str(path)), "tensor", str(path), made.sha256, made.metadata, made.format, made.notes,
+                 made.nodata)  # fmt: skip
 
 
 def read_mask(path):
@@ -118,7 +119,7 @@ def _read(file, name, orders, *, keep):
     check_file(file)
     content, sha256 = read_bytes(file)
     form = _format(content, file)
-    metadata, notes = {}, ()
+    metadata, nodata, notes = {}, (), ()
     if form in _CONTAINERS:
         held = _CONTAINERS[form].variables(content, file)
         name = variable.choose(held, name, file, orders)
@@ -132,10 +133,10 @@ def _read(file, name, orders, *, keep):
         if keep:
             metadata |= _others({key: one for key, one in held.items() if key != name}, form, content)
     elif form == "TIFF":
-        values, metadata["axes"], notes = tiff_series.decode(content, file)
+        values, metadata["axes"], nodata, notes = tiff_series.decode(content, file)
     else:
         values = array.load(content, file)
-    return Media(values, "tensor", file, sha256, metadata, form, notes)
+    return Media(values, "tensor", file, sha256, metadata, form, notes, nodata)
 
 
 def _format(content, file):

@@ -6,14 +6,15 @@ import warnings
 import numpy as np
 
 from ...errors import InputError
+from .. import metadata, tiff_tags
 from ..metadata import Damage, damaged
-from ..tiff import DAMAGE, check_chain, check_parts
+from ..tiff import DAMAGE, check_chain, check_parts, described, holding, main_pages, nodata_notes
 
 _PALETTE = 3  # photometric interpretation
 
 
 def decode(content, path):
-    """Values, names of the axes and notes of the bytes of a TIFF file."""
+    """Values, names of the axes, numbers that stand for what is missing, and notes, of the bytes of a TIFF file."""
     import tifffile
 
     try:
@@ -21,9 +22,10 @@ def decode(content, path):
             warnings.simplefilter("ignore")
             if not file.series:
                 raise Damage("it has no pages")
-            if len(file.series) != 1:
-                raise InputError(f"{path}: holds {len(file.series)} series of pages that differ; save the one that is meant by itself")
-            series = file.series[0]
+            main = [series for series in file.series if not series.keyframe.is_reduced] or file.series[:1]
+            if len(main) != 1:
+                raise InputError(f"{path}: holds {len(main)} series of pages that differ; save the one that is meant by itself")
+            series = main[0]
             if series.keyframe.photometric == _PALETTE:
                 raise InputError(f"{path}: values are places in a palette, no numbers; convert it to grey or RGB")
             check_chain(file)
@@ -32,14 +34,15 @@ def decode(content, path):
             for page in series.pages:
                 check_parts(page, len(content))
             values = series.asarray(squeeze=False).reshape(series.shape)
-            described = next((name for name, there in (("ImageJ", file.is_imagej), ("OME", file.is_ome)) if there), None)
+            nodata = tiff_tags.nodata(tiff_tags.read(series.keyframe, ())[0], values.dtype)
+            nodata = nodata if holding(values, nodata).any() else ()
+            beyond = len(file.pages) > len(series.pages) and main_pages(file)[1]
+            left = described(file, beyond or len(series.levels) > 1)
             axes = series.axes
     except DAMAGE as error:
         raise damaged(path, error) from error
     notes = [f"{path}: axes {axes}, shape {'x'.join(str(n) for n in values.shape)}"] if values.ndim > 2 else []
-    if described:
-        notes.append(f"{path}: its {described} description is not kept")
-    return values, axes, tuple(notes)
+    return values, axes, nodata, (*notes, *metadata.left_out(path, left), *nodata_notes(path, nodata))
 
 
 def encode(media):

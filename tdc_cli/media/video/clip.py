@@ -36,7 +36,7 @@ class Clip(Pixels):
     shape : (H, W) or (H, W, C)
         Of the values of a frame; alpha, if any, is the last channel.
     dtype : np.dtype
-        Of the values: uint8, uint16, float32 or float64.
+        Of the values, in `formats.ALL_TYPES`.
     mode : str
         ``L``, ``LA``, ``RGB``, ``RGBA``, ``CMYK`` or ``array``, as in `Media`.
     rate : Fraction or None
@@ -54,6 +54,8 @@ class Clip(Pixels):
         (`colour.Coding`) and ``codec`` (str); of an animation ``plays`` (how often it is shown, 0 without end) and ``durations`` (of the
         frames in seconds, tuple of Fraction); of a folder ``names`` (of its files, tuple of str).
     source : Source
+    nodata : tuple of float
+        Numbers that the file itself declares to stand for what is missing.
     """
 
     path: str
@@ -70,6 +72,7 @@ class Clip(Pixels):
     bits: int | None = None
     details: dict[str, Any] = field(default_factory=dict)
     source: Source | None = field(default=None, repr=False, compare=False)
+    nodata: tuple = ()
 
     @property
     def colour_shape(self):

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import InputError
+from ..formats import ALL_TYPES
 
 FOLDER = "folder"  # name of the kind that is no file
 _PICTURE = ("L", "LA", "RGB", "RGBA")
 _EVERY_MODE = (*_PICTURE, "CMYK", "array")
-_ALL_TYPES = ("uint8", "uint16", "float32", "float64")
 
 
 @dataclass(frozen=True)
@@ -152,9 +152,9 @@ CLIP_FORMATS = {
         ClipFormat("GIF", (".gif",), modes=("RGB", "RGBA"), types=("uint8",)),
         ClipFormat("APNG", (".png", ".apng"), modes=_PICTURE, types=("uint8",)),
         ClipFormat("WebP", (".webp",), modes=("RGB", "RGBA"), types=("uint8",)),
-        ClipFormat("TIFF", (".tif", ".tiff"), modes=_EVERY_MODE, types=_ALL_TYPES),
-        ClipFormat("NPY", (".npy",), modes=_EVERY_MODE, types=_ALL_TYPES),
-        ClipFormat(FOLDER, (), modes=_EVERY_MODE, types=_ALL_TYPES),
+        ClipFormat("TIFF", (".tif", ".tiff"), modes=_EVERY_MODE, types=ALL_TYPES),
+        ClipFormat("NPY", (".npy",), modes=_EVERY_MODE, types=ALL_TYPES),
+        ClipFormat(FOLDER, (), modes=_EVERY_MODE, types=ALL_TYPES),
     )
 }
 EXTENSIONS = {extension: f for f in CLIP_FORMATS.values() for extension in f.extensions}

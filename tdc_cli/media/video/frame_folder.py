@@ -24,17 +24,18 @@ def read_folder(path, form):
     if not names:
         raise InputError(f"{path}: no frames; files of {', '.join(sorted(EXTENSIONS))} in it are taken, those in folders within are not")
     hashed = hashlib.sha256()
-    first, notes = None, {}
+    first, notes, nodata = None, {}, {}
     for name in names:
         media = read(Path(path) / name)
         first = first or media
         _check_alike(media, first)
         hashed.update(f"{media.sha256}  {name}\n".encode("utf-8", "surrogateescape"))
-        notes |= dict.fromkeys(media.notes[:1] if not notes else ())  # all frames are alike
+        notes |= dict.fromkeys(media.notes if not notes else ())  # all frames are alike
+        nodata |= dict.fromkeys(media.nodata)
     sha256 = hashed.hexdigest()
     return Clip(
         str(path), sha256, form.name, len(names), first.values.shape, first.values.dtype, first.mode, notes=tuple(notes),
-        details={"names": tuple(names)}, source=_Files(str(path), tuple(names), first.values.shape),
+        details={"names": tuple(names)}, source=_Files(str(path), tuple(names), first.values.shape), nodata=tuple(nodata),
     )  # fmt: skip
 
 

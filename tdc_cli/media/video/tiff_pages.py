@@ -1,12 +1,12 @@
 """TIFF files with several pages, of any depth and number of channels, by tifffile."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...errors import InputError
-from .. import silence_codecs, tiff
+from .. import metadata, silence_codecs, tiff, tiff_tags
 from ..files import digest
-from ..formats import FORMATS
+from ..limits import check_type
 from ..pixels import Media
 from .animation import read_animation
 from .clip import Clip
@@ -25,26 +25,31 @@ def read_pages(path, form):
     silence_codecs()
     with tiff.opened(path, path) as file:
         tiff.check_chain(file)
-    if not tiff.suits(path):
-        return read_animation(path, form)
+        pages, copies = tiff.main_pages(file)
+        nodata = tiff_tags.nodata(tiff_tags.read(pages[0], ())[0], pages[0].dtype)
+        notes = [*metadata.left_out(path, tiff.described(file, copies)), *tiff.nodata_notes(path, nodata)]
+        by_pillow = not copies and not tiff.suits(pages[0])
+        numbers = tuple(page.index for page in pages)
+    clip = read_animation(path, form) if by_pillow else _read(path, form, numbers)
+    return replace(clip, nodata=nodata, notes=(*clip.notes, *notes))
+
+
+def _read(path, form, numbers):
+    """Clip of the pages of these numbers, by tifffile."""
     first = None
     with tiff.opened(path, path) as file:
-        count = len(file.pages)
-        for number, page in enumerate(file.pages):
-            media = tiff.decode_page(file, page, path)
+        for number in numbers:
+            media = tiff.decode_page(file, file.pages[number], path)
             first = first or media
             if (media.values.shape, media.kind) != (first.values.shape, first.kind):
                 raise InputError(
                     f"{path}: page {number} has shape {media.values.shape} in {media.kind}, the first {first.values.shape} in "
                     f"{first.kind}; all frames of a clip must be alike"
                 )
-    if str(first.values.dtype) not in FORMATS["TIFF"].types:
-        raise InputError(
-            f"{path}: values of {first.values.dtype}; only uint8, uint16, float32 and float64 are taken: convert them to float32"
-        )
+    check_type(first.values.dtype, path)
     sha256 = digest(path)
-    source = _Pages(str(path), sha256)
-    return Clip(str(path), sha256, form.name, count, first.values.shape, first.values.dtype, first.mode, source=source)
+    source = _Pages(str(path), sha256, numbers)
+    return Clip(str(path), sha256, form.name, len(numbers), first.values.shape, first.values.dtype, first.mode, source=source)
 
 
 @dataclass(frozen=True)
@@ -53,11 +58,12 @@ class _Pages:
 
     path: str
     sha256: str
+    numbers: tuple
 
     def frames(self, start, stop):
         """Iterate over frames."""
         with tiff.opened(self.path, self.path) as file:
-            for number in range(start, stop):
+            for number in self.numbers[start:stop]:
                 media = tiff.decode_page(file, file.pages[number], self.path)
                 yield Media(media.values, media.mode, self.path, self.sha256, media.metadata, "TIFF")
 

@@ -8,10 +8,10 @@ from ...media import Media
 from ...media.files import write_bytes
 from ...media.video import check_clip, write_clip
 from ...view import shots
+from ...view.display import units_of
 from ...view.side_by_side import Layout
 from .. import outputs
 from ..completed import completed
-from ..values import units_of
 
 UNCERTAINTY_FORMATS = (".npy", ".tif", ".tiff")
 

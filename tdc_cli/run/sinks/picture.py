@@ -9,9 +9,9 @@ from ...errors import ConfigError, OutputError
 from ...media import Media, files
 from ...media.files import write_bytes
 from ...names import STANDARD
+from ...view.display import units_of
 from .. import outputs
 from ..completed import completed
-from ..values import units_of
 
 
 class Sink:
@@ -37,14 +37,7 @@ class Sink:
             raise ConfigError(f"`quality` is of JPEG, and {request.output} is written as {form.name}, without loss; leave it out")
         if request.save_incomplete is not None:
             media.check(media.named(request.save_incomplete, OutputError), source.media, request.save_incomplete)
-        warnings, lost = [], form.lost(source.media)
-        if not form.lossless:
-            warnings.append(
-                f"{form.name} compresses with loss: known pixels change a little in the file; write to .png to keep them bit for bit"
-            )
-        if lost:
-            warnings.append(f"{form.name} cannot hold all that the input has: without {', '.join(lost)}; write to .png or .tif to keep it")
-        return warnings
+        return media.losses(form, source.media)
 
     def write(self, plan, measures, monitor):
         """See the package. The picture comes first: of files that are written together, the first one appears last."""

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from ...names import MEASURES
+from ..display import units_of
 from . import charts, pictures
 from .reel import Reel
 from .render import number, percent, render
-from .run import Figure, facts, label, measures, model_charts, units_of
+from .run import Figure, facts, label, measures, model_charts
 
 NOTES = {
     "incomplete": ("Incomplete", "What the method saw; holes are black."),

@@ -2,11 +2,11 @@
 
 import base64
 import io
-import math
 
 import numpy as np
 from PIL import Image
 
+from ...media import plain
 from ..display import colours, limits, over_checkerboard, reduced, to_bytes
 
 # What a page shows of a picture at most, so that it stays one that a phone can open: full HD, and sides that every browser can draw.
@@ -18,14 +18,6 @@ THUMBNAIL = 112
 THUMBNAIL_QUALITY = 80
 
 
-def reduction(height, width):
-    """Smallest whole number by which both sides are divided so that the picture keeps to `MOST_PIXELS` and `LONGEST_SIDE`."""
-    factor = max(1, math.isqrt(height * width // MOST_PIXELS), -(-max(height, width) // LONGEST_SIDE))
-    while -(-height // factor) * -(-width // factor) > MOST_PIXELS:
-        factor += 1
-    return factor
-
-
 def enlargement(height, width):
     """Whole number by which a picture of this size is shown enlarged, 1 for large ones."""
     return max(1, min(ROOM[0] // width, ROOM[1] // height))
@@ -35,8 +27,9 @@ def photograph(picture, low, high, factor, inks=False, alpha=None, premultiplied
     """Data URI of a PNG of `picture`, (H, W) or (H, W, C); see `display.to_bytes` and `display.over_checkerboard` for the others."""
     shown = reduced(over_checkerboard(to_bytes(picture, low, high, inks), alpha, premultiplied), factor)
     # A colour profile belongs to the channels of the file; those that were averaged have none.
-    kept = {"icc_profile": icc_profile} if icc_profile and shown.shape[2:] == picture.shape[2:] else {}
-    return _png(Image.fromarray(np.ascontiguousarray(shown)), **kept)
+    if icc_profile and shown.shape[2:] == picture.shape[2:]:
+        return _png(Image.fromarray(np.ascontiguousarray(shown)), icc_profile=icc_profile)
+    return _plain(shown)
 
 
 def heat(values, end, factor):
@@ -49,14 +42,14 @@ def heat(values, end, factor):
 
 def scale():
     """Data URI of a PNG, 256 x 1 pixels, of the colour scale."""
-    return _png(Image.fromarray(colours()[None]))
+    return _plain(colours()[None])
 
 
 def holes(missing, factor):
     """Data URI of a PNG, white and as opaque as the share of channels that are missing, of (H, W[, C]) bool `missing`."""
     share = missing if missing.ndim == 2 else missing.mean(axis=2, dtype=np.float32)
     opacity = reduced(np.rint(255 * share).astype(np.uint8), factor)
-    return _png(Image.fromarray(np.stack([np.full_like(opacity, 255), opacity], axis=2)))
+    return _plain(np.stack([np.full_like(opacity, 255), opacity], axis=2))
 
 
 def thumbnail(colour, full_range, inks=False):
@@ -76,14 +69,16 @@ def thumbnail(colour, full_range, inks=False):
     """
     picture = Image.fromarray(np.ascontiguousarray(to_bytes(colour, *limits(full_range, colour), inks)))
     picture.thumbnail((THUMBNAIL, THUMBNAIL))
-    buffer = io.BytesIO()
-    picture.save(buffer, "JPEG", quality=THUMBNAIL_QUALITY)
-    return buffer.getvalue()
+    return plain.encode(np.asarray(picture), ".jpg", quality=THUMBNAIL_QUALITY)
 
 
 def data_uri(content, kind):
     """`content` as a data URI of the media type ``image/kind``."""
     return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def _plain(values):
+    return data_uri(plain.encode(np.ascontiguousarray(values), ".png"), "png")
 
 
 def _png(picture, **options):

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from PIL import Image
 
-from ..display import top
-from ..shots import MOST_PIXELS, reduction
+from ..display import reduction, top
+from ..shots import MOST_PIXELS
 from .pictures import data_uri, heat
 
 # Pixels of all frames and pictures of a player: 86 frames of 640 x 360, incomplete and completed. In the page a film then takes 13 MB, and
@@ -125,7 +125,7 @@ class Reel:
 
     def _open(self, shot):
         height, width = shot.missing.shape
-        self.factor = reduction(height, width)
+        self.factor = reduction(height, width, MOST_PIXELS)
         self.size = -(-height // self.factor), -(-width // self.factor)
         each = self.size[0] * self.size[1] * (len(shot.pictures) + len(shot.sizes))
         self._most = max(1, ROOM // each)

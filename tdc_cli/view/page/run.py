@@ -8,6 +8,7 @@ import numpy as np
 
 from ...names import MEASURES
 from .. import display
+from ..display import reduction, units_of
 from . import charts, pictures
 from .render import number, percent, render
 
@@ -94,7 +95,7 @@ def run(report, shown, traces=None):
     values = report.to_dict()
     written = values["outputs"].get("image", "-")
     height, width = shown.completed.shape[:2]
-    factor = pictures.reduction(height, width)
+    factor = reduction(height, width, pictures.MOST_PIXELS, pictures.LONGEST_SIDE)
     size = (-(-height // factor), -(-width // factor))
     units = units_of(shown.full_range)
     # For integer pictures noise, mixture and traces are fractions of the full range; the page has one unit for everything.
@@ -121,11 +122,6 @@ def run(report, shown, traces=None):
         unit=unit,
         command=shlex.join(["tdc", *values["command"]]),
     )
-
-
-def units_of(full_range):
-    """What values are counted in, for a reader."""
-    return f"of\N{NO-BREAK SPACE}{full_range}" if full_range else "in data units"
 
 
 def facts(report, units):

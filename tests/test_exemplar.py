@@ -1,0 +1,208 @@
+"""Large holes filled with what looks right: structures go on, repetition keeps its beat, nothing depends on what is hidden."""
+
+import numba
+import numpy as np
+import pytest
+from scipy.ndimage import binary_erosion
+
+from tdc_cli.errors import ConfigError, InputError
+from tdc_cli.exemplar import blend
+from tdc_cli.exemplar.layers import layers
+from tdc_cli.exemplar.pyramid import build
+from tdc_cli.exemplar.regions import APART, LEAST, MOST, divide
+from tdc_cli.methods import exemplar
+
+SIDE, RADIUS = 160, 30
+ROWS, COLUMNS = np.mgrid[:SIDE, :SIDE].astype(float)
+HOLE = (ROWS - 78) ** 2 + (COLUMNS - 82) ** 2 <= RADIUS**2
+
+
+def filled(picture, hole=HOLE, seed=0, **keywords):
+    """Completion of a picture, (H, W) or (H, W, C), with a hole, (H, W)."""
+    observed = np.broadcast_to(~hole.reshape(*hole.shape, *(1,) * (picture.ndim - 2)), picture.shape)
+    return exemplar.complete(np.where(observed, picture, np.nan), observed, rng=np.random.default_rng(seed), **keywords)
+
+
+def edge(degrees):
+    """Dark and light halves with a straight, smoothed edge through the hole."""
+    angle = np.deg2rad(degrees)
+    return 60 + 140 * np.clip((COLUMNS - 84) * np.cos(angle) + (ROWS - 75) * np.sin(angle) + 0.5, 0, 1)
+
+
+def bricks():
+    shifted = COLUMNS + np.where(ROWS // 12 % 2, 15, 0)
+    return np.where((ROWS % 12 < 2) | (shifted % 30 < 2), 200.0, 110.0)
+
+
+PATTERNS = {
+    "stripes": 127 + 100 * np.sin(2 * np.pi * COLUMNS / 9),
+    "slanted stripes": 127 + 100 * np.sin(2 * np.pi * (COLUMNS * np.cos(0.5) + ROWS * np.sin(0.5)) / 11),
+    "bars": np.where(COLUMNS // 8 % 2, 200.0, 50.0),
+    "checkerboard": np.where((ROWS // 10 + COLUMNS // 10) % 2, 210.0, 40.0),
+    "gradient": 40 + 150 * COLUMNS / SIDE,
+    "slanted gradient": 40 + 90 * COLUMNS / SIDE + 60 * ROWS / SIDE,
+    "bricks": bricks(),
+} | {f"edge at {angle} degrees": edge(angle) for angle in (0, 17, 45, 71, 90, 130)}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_what_runs_into_a_hole_goes_on_through_it(name):
+    truth = PATTERNS[name]
+    errors = np.abs(filled(truth).mean - truth)[HOLE] / np.ptp(truth)
+    assert np.median(errors) < 0.02
+    assert np.mean(errors) < 0.03  # a broken line or a lost beat
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_flat_ground_leaves_no_stain(half):
+    truth = np.full((SIDE, SIDE), 180.0) + np.random.default_rng(2).normal(0, 1.5, (SIDE, SIDE))
+    truth[:, :40] -= 120 * half
+    done = filled(truth)
+    centre = binary_erosion(HOLE, iterations=15)
+    assert abs(done.mean[centre].mean() - 180) < 1.5
+    assert 1.0 < done.mean[centre].std() < 2.0  # grain as around it
+    assert 1.0 < done.sd[centre].mean() < 4.0  # sources differ by the grain
+
+
+def test_light_goes_on_inside():
+    """A texture under light that doubles from left to right: what is copied is as light as its place."""
+    grain = np.random.default_rng(3).normal(0, 4, (SIDE, SIDE))
+    light = 60 + 120 * COLUMNS / SIDE
+    made = filled(light + grain).mean
+    for third in (HOLE & (COLUMNS < 70), HOLE & (COLUMNS > 94)):
+        assert abs((made - light)[third].mean()) < 4
+
+
+def test_what_is_copied_keeps_its_depth_and_its_range():
+    """Neither rounding to the levels that patches are compared in, nor values beyond those that are known."""
+    truth = bricks() / 255 + np.random.default_rng(4).normal(0, 1e-4, (SIDE, SIDE))
+    made = filled(truth).mean
+    assert len(np.unique(made[HOLE])) > 0.9 * np.count_nonzero(HOLE)
+    assert truth[~HOLE].min() <= made.min() and made.max() <= truth[~HOLE].max()
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 9])
+def test_any_number_of_channels(channels):
+    truth = np.stack([bricks() * (c + 1) for c in range(channels)], axis=2)
+    errors = np.abs(filled(truth).mean - truth)[HOLE] / np.ptp(truth, axis=(0, 1))
+    assert np.median(errors) < 0.02
+
+
+def test_invented_pixels_are_told():
+    done = filled(PATTERNS["bars"])
+    assert np.array_equal(done.invented, HOLE)
+    assert not done.sd[~HOLE].any()
+
+
+def test_observed_entries_of_a_pixel_are_kept():
+    truth = np.stack([bricks(), bricks() / 2], axis=2)
+    observed = np.stack([~HOLE, np.ones_like(HOLE)], axis=2)
+    done = exemplar.complete(np.where(observed, truth, np.nan), observed, rng=np.random.default_rng(0))
+    assert np.array_equal(done.mean[observed], truth[observed])
+    assert np.array_equal(done.invented, HOLE)
+
+
+def test_source_limits_what_is_copied():
+    """Plain ground with stripes far from the hole: they are copied only where nothing else may be."""
+    truth = np.where(COLUMNS > 120, 120 + 60 * np.sin(ROWS), 120 + np.random.default_rng(5).normal(0, 3, (SIDE, SIDE)))
+    contrasts = [filled(truth, source=source).mean[HOLE].std() for source in (None, COLUMNS > 120)]
+    assert contrasts[0] < 5 and contrasts[1] > 25
+
+
+def test_another_seed_gives_another_answer_and_the_same_seed_the_same():
+    truth = np.random.default_rng(6).normal(0, 1, (SIDE, SIDE)).cumsum(axis=1)
+    first, again, other = (filled(truth, seed=seed).mean for seed in (0, 0, 1))
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+
+
+def test_the_number_of_threads_changes_no_bit():
+    truth = np.random.default_rng(7).normal(0, 1, (SIDE, SIDE)).cumsum(axis=0)
+    before = numba.get_num_threads()
+    found = []
+    for threads in (1, before):
+        numba.set_num_threads(threads)
+        try:
+            done = filled(truth)
+        finally:
+            numba.set_num_threads(before)
+        found.append((done.mean, done.sd))
+    assert before > 1 or numba.config.NUMBA_NUM_THREADS == 1
+    assert all(np.array_equal(*pair) for pair in zip(*found, strict=True))
+
+
+def test_frames_of_a_clip_are_filled_one_by_one():
+    frames = [np.roll(bricks(), k, axis=1) for k in range(3)]
+    truth, observed = np.stack(frames, axis=2), np.broadcast_to(~HOLE[..., None], (SIDE, SIDE, 3)).copy()
+    observed[..., 1] = True
+    done = exemplar.complete(np.where(observed, truth, np.nan), observed, exemplar.Config(frames=2), rng=np.random.default_rng(0))
+    assert np.median(np.abs(done.mean - truth)[~observed]) < 2
+    assert np.array_equal(done.invented, ~observed)
+
+
+@pytest.mark.parametrize("shape", [(1, 9), (5, 40), (3, 3), (40, 6)])
+def test_small_pictures(shape):
+    truth = np.arange(np.prod(shape), dtype=float).reshape(shape)
+    hole = np.zeros(shape, bool)
+    hole[0, : shape[1] // 2] = True
+    made = filled(truth, hole).mean
+    assert np.isin(made[~hole], truth).all() and np.isfinite(made).all()
+
+
+def test_a_hole_at_the_border():
+    hole = np.zeros((SIDE, SIDE), bool)
+    hole[:40, :50] = hole[-30:, 60:90] = True
+    truth = PATTERNS["checkerboard"]
+    assert np.median(np.abs(filled(truth, hole).mean - truth)[hole]) < 4
+
+
+def test_nothing_to_copy_is_an_error():
+    observed = np.zeros((8, 8, 2), bool)
+    observed[..., 0] = True
+    with pytest.raises(InputError, match="^exemplar copies whole pixels, and no pixel is observed in all channels; try method patches$"):
+        exemplar.complete(np.ones(observed.shape), observed, rng=np.random.default_rng(0))
+    hole = HOLE[50:110, 50:110]
+    with pytest.raises(InputError, match="^exemplar copies whole pixels, and no pixel of `source` is observed in all channels; try method"):
+        filled(np.ones(hole.shape), hole, source=hole)
+    with pytest.raises(ConfigError, match="^source has 3 x 4 pixels, the values 60 x 60$"):
+        filled(np.ones(hole.shape), hole, source=np.ones((3, 4), bool))
+
+
+def test_regions_hold_their_hole_and_stay_small():
+    hole = np.zeros((3000, 4000), bool)
+    hole[100:130, 200:210] = hole[120:125, 215:220] = hole[2000:2500, 3000:3600] = True
+    regions = divide(hole)
+    assert [np.count_nonzero(region.hole) for region in regions] == [325, 300_000]
+    beside = LEAST + APART // 2
+    assert regions[0].box == (slice(100 - beside, 130 + beside), slice(200 - beside, 220 + beside))
+    assert regions[1].hole.size <= MOST
+    everywhere = divide(hole, source=np.arange(4000) < np.full((3000, 1), 3))
+    assert all(region.box[1].start == 0 for region in everywhere)
+
+
+def test_levels_halve_what_is_known():
+    values = np.stack([ROWS, COLUMNS], axis=2)
+    blank = np.zeros_like(HOLE)
+    blank[:20, :20] = True
+    compared = layers(values, ~(HOLE | blank), 5)
+    levels = build(compared, HOLE, blank, ~HOLE, 7, 3)
+    assert [level.hole.shape for level in levels] == [(160, 160), (80, 80), (40, 40)]
+    for level, scale in zip(levels, (1, 2, 4), strict=True):
+        assert np.count_nonzero(level.hole) * scale**2 == pytest.approx(np.count_nonzero(HOLE), rel=0.1)
+        assert not (level.hole & level.blank).any()
+        assert not np.isin(np.flatnonzero(level.allowed), level.targets).any()
+    # Far from hole and borders a coarser pixel is the mean of its four.
+    means = levels[0].layers[..., 0].reshape(80, 2, 80, 2).mean(axis=(1, 3))
+    far = np.zeros((80, 80), bool)
+    far[2:-2, 70:78] = True
+    np.testing.assert_allclose(levels[1].layers[..., 0][far], means[far], rtol=1e-4)
+
+
+def test_copies_from_one_place_are_shifted_to_meet_the_rim():
+    """The same picture 20 lighter elsewhere: the differences are right, so the blend takes the 20 away again."""
+    left = 100 + 30 * np.sin(ROWS / 3) * np.cos(COLUMNS / 4)
+    values = np.concatenate([left, left + 20], axis=1)[..., None]
+    hole = np.zeros(values.shape[:2], bool)
+    hole[70:80, 60:70] = True
+    pixels = np.flatnonzero(hole)
+    made = blend.copy(values, hole, np.zeros_like(hole), pixels, pixels + SIDE)
+    np.testing.assert_allclose(made, values.reshape(-1, 1)[pixels], atol=0.5)
