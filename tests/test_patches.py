@@ -318,6 +318,11 @@ def test_about_the_share_is_hidden_and_only_observed_entries(holes, share):
     assert (absent | held).all(axis=(0, 1)).sum() == 0
 
 
+def test_no_more_than_the_most_is_hidden_where_entries_are_scattered():
+    assert calibrate.hold_out(~HOLES["entries 60 %"], 0.05, rng(1), 50).sum() == 50
+    assert calibrate.hold_out(~HOLES["text mask"], 0.05, rng(1), 50).sum() > 1000
+
+
 @pytest.mark.parametrize("holes", ["pixels 60 %", "nothing", "text", "scratches mask"])
 def test_whole_pixels_are_hidden_where_whole_pixels_are_missing(holes):
     held = calibrate.hold_out(~HOLES[holes], 0.05, rng(2))
@@ -710,12 +715,12 @@ def test_stages_follow_the_holes():
     thin[:, 30] = False
     deep[20:40, 20:40] = False
     usual, sparse = scattered((60, 60, 3)), scattered((60, 60, 3), 0.9)
-    assert stages_of(usual) == [[(6, 48, 6, 10)], [(6, 48, 4, 2), (4, 32, 3, 1)]]
-    assert stages_of(sparse) == [[(6, 36, 6, 7), (8, 48, 8, 3)], [(8, 48, 5, 2), (4, 32, 3, 1)]]
-    assert stages_of(thin) == [[(6, 48, 6, 5)], [(6, 48, 4, 2)]]
-    assert stages_of(deep) == [[(8, 64, 8, 5)], [(8, 64, 5, 2)]]
-    assert stages_of(deep, noise_std=0.1) == stages_of(deep, noise_std="auto") == [[(6, 48, 6, 5)], [(6, 48, 4, 2)]]
-    assert stages_of(deep, size=5, members=20, passes=7) == [[(5, 20, 5, 5)], [(5, 20, 3, 2)]]
+    assert stages_of(usual) == [[(6, 48, 6, 9)], [(6, 48, 6, 3), (6, 48, 4, 2), (4, 32, 3, 1)]]
+    assert stages_of(sparse) == [[(6, 36, 6, 8), (8, 48, 8, 1)], [(6, 36, 6, 3), (8, 48, 8, 2), (4, 32, 3, 1)]]
+    assert stages_of(thin) == [[(6, 48, 6, 5)], [(6, 48, 6, 2), (6, 48, 4, 2)]]
+    assert stages_of(deep) == [[(8, 64, 8, 5)], [(8, 64, 8, 2), (8, 64, 5, 2)]]
+    assert stages_of(deep, noise_std=0.1) == stages_of(deep, noise_std="auto") == [[(6, 48, 6, 5)], [(6, 48, 6, 2), (6, 48, 4, 2)]]
+    assert stages_of(deep, size=5, members=20, passes=7) == [[(5, 20, 5, 5)], [(5, 20, 5, 1), (5, 20, 3, 1)]]
     assert stages_of(deep, stride=2)[0][0] == (8, 64, 2, 5)
     assert stages_of(np.ones((4, 60, 3), dtype=bool), size=9, stride=8)[0][0][::2] == (4, 4)  # no larger than the picture
     for count in range(1, 40):
@@ -724,9 +729,10 @@ def test_stages_follow_the_holes():
     careful, falling = schedule.schedules_for(sparse, patches.Config())
     stages = (*careful.draft, *careful.finish)
     assert all(s.uncertain and s.first_ridge == s.last_ridge == Settings.last_ridge for s in stages)
-    assert [s.share for s in stages] == [1, 1, 1, 0.5]
-    assert falling.draft == (Settings(size=6, members=36, stride=6, passes=11, first_ridge=0.3),)
-    assert falling.finish == (Settings(size=6, members=36, stride=4, passes=2, first_ridge=Settings.last_ridge),)
+    assert [s.share for s in stages] == [1, 1, 1, 1, 0.5]
+    assert falling.draft == (Settings(size=6, members=36, stride=6, passes=10, first_ridge=0.3),)
+    late = Settings(size=6, members=36, stride=6, passes=3, first_ridge=Settings.last_ridge)
+    assert falling.finish == (late, replace(late, stride=4, passes=2))
     assert schedule.schedules_for(scattered((60, 60, 3), 0.8), patches.Config()) == [careful]
     (only,) = schedule.schedules_for(deep, patches.Config())
     assert all(s.share == 1 and not s.uncertain for s in (*only.draft, *only.finish))

@@ -126,7 +126,7 @@ def _completed(values, observed, config, rng, monitor):
         config = replace(config, noise_std=math.sqrt(field.solve(values, observed, None).noise_variance))
     noise = float(config.noise_std) ** 2
 
-    held = [calibrate.hold_out(observed[w], TUNED.held_out, rng) for w in windows]
+    held = [calibrate.hold_out(observed[w], TUNED.held_out, rng, TUNED.most_held_out) for w in windows]
     drafts = [_draft(values[w], observed[w], h, schedules, noise, config, rng, progress) for w, h in zip(windows, held)]
     best, errors, spreads = _best(drafts)
     progress.leave_out(sum(s.passes for s in schedules[best + 1 :]) - (0 if squares else _draft_passes(schedules[best + 1 :])))

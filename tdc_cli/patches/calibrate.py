@@ -18,7 +18,7 @@ PIECE, LARGEST_SHARE = 32, 1 / 8
 MOST_MOVES = 16
 
 
-def hold_out(observed, share, rng):
+def hold_out(observed, share, rng, most=math.inf):
     """Observed entries to hide, in the shape of what is missing.
 
     Where holes are strokes or blocks, pieces of the mask moved at random, the deepest hole as a whole among them; where most is missing,
@@ -30,6 +30,8 @@ def hold_out(observed, share, rng):
     share : float
         Share of the observed entries to hide, about.
     rng : numpy.random.Generator
+    most : int
+        Most entries to hide where they are scattered; pieces of strokes tell less, entry by entry.
 
     Returns
     -------
@@ -39,7 +41,7 @@ def hold_out(observed, share, rng):
     absent = ~observed
     count = round(share * observed.sum())
     together = (absent.all(axis=2) == absent.any(axis=2)).all()
-    held = _moved_pieces(absent, count, rng) if are_strokes(absent) else _scattered(observed, count, together, rng)
+    held = _moved_pieces(absent, count, rng) if are_strokes(absent) else _scattered(observed, min(count, most), together, rng)
     return held & (observed & ~held).any(axis=(0, 1))
 
 

@@ -88,7 +88,7 @@ class Tuned:
     deep_size: int = 8
     deep_members: int = 64
     # Passes over patches wider by this factor, where entries are sparse.
-    wide_passes: int = 3
+    wide_passes: int = 1
     wider: float = 5 / 4
     wide_members: int = 48
     # Passes over finer patches at the end, where what is missing is scattered, and the weight of their result beside what they began with.
@@ -99,14 +99,15 @@ class Tuned:
 
     # -- passes ("Over-relaxation 1.5 and momentum .5", "What is left open")
     # Passes in all: usually, where more than `sparse` is missing, and where holes are strokes, which change little after the first few.
-    passes: int = 13
-    sparse_passes: int = 13
-    stroke_passes: int = 7
+    passes: int = 15
+    sparse_passes: int = 15
+    stroke_passes: int = 9
     # First ridge of strokes.
     stroke_ridge: float = 1e-2
-    # Of these, the last ones, which go with everything observed over a denser grid of groups: this share of a patch apart, where the grid
-    # of the others is a patch apart ("Coarse grids").
-    dense_passes: int = 2
+    # Of these, those that go with everything observed ("Held-out entries are given back"), first on the same grid, then, but for sparse
+    # entries, on a denser one, this share of a patch apart, where the grid of the others is a patch apart ("Coarse grids").
+    back_passes: int = 3
+    last_passes: int = 2
     dense: float = 2 / 3
     # Share of scattered missing entries above which what they leave open is reckoned with; then groups are smaller.
     sparse: float = 0.75
@@ -118,8 +119,9 @@ class Tuned:
     high_ridge: float = 0.3
     falling_share: float = 0.6
 
-    # -- validation ("Held-out entries"): share of the observed entries that is held out.
+    # -- validation ("Held-out entries"): share of the observed entries that is held out, and the most of them where they are scattered.
     held_out: float = 0.05
+    most_held_out: int = 2000
     # A picture of more than `windows` squares of side `square` is validated on so many of them, and the global model has no part in it.
     windows: int = 4
     square: int = 256
@@ -190,22 +192,25 @@ def schedules_for(observed, config):
     passes = config.passes or (TUNED.stroke_passes if strokes else TUNED.sparse_passes if sparse else TUNED.passes)
     fine = 0 if strokes else min(TUNED.fine_passes, passes // 4)
     wide = min(TUNED.wide_passes, passes // 4) if sparse else 0
-    dense = min(TUNED.dense_passes, passes // 3)
-    main = Settings(size=size, members=config.members or members, stride=min(size, config.stride or size),
-                    passes=passes - fine - wide - dense, first_ridge=TUNED.stroke_ridge if strokes else Settings.first_ridge)  # fmt: skip
+    last, back = min(TUNED.last_passes, passes // 4), min(TUNED.back_passes, passes // 4)
+    main = Settings(
+        size=size, members=config.members or members, stride=min(size, config.stride or size), passes=passes - fine - wide - back - last,
+        first_ridge=TUNED.stroke_ridge if strokes else Settings.first_ridge,
+    )  # fmt: skip
     late = replace(main, first_ridge=main.last_ridge)
     wider = replace(_scaled(late, TUNED.wider, widest), passes=wide, members=config.members or TUNED.wide_members)
     finer = replace(
         _scaled(late, TUNED.finer, most), passes=fine, members=config.members or TUNED.fine_members,
         step=1.0, momentum=0.0, share=TUNED.fine_share,
     )  # fmt: skip
-    finish = [_denser(wider if wide else late, dense, config), _denser(finer, fine, config)]
+    again, denser = replace(late, passes=back), _denser(late, last, config)
+    finish = again, replace(wider, passes=last) if wide else denser, _denser(finer, fine, config)
     usual = Schedule(_without_empty(main, wider), _without_empty(*finish))
     if not sparse:
         return [usual]
     careful = usual.changed(uncertain=True)
     careful = replace(careful, draft=tuple(replace(s, first_ridge=s.last_ridge) for s in careful.draft))
-    falling = Schedule((replace(main, passes=passes - dense, first_ridge=TUNED.high_ridge),), _without_empty(_denser(late, dense, config)))
+    falling = Schedule((replace(main, passes=passes - back - last, first_ridge=TUNED.high_ridge),), _without_empty(again, denser))
     return [careful, falling] if absent.mean() > TUNED.very_sparse else [careful]
 
 
