@@ -215,38 +215,42 @@ def _proposals(pixel, hole, size, sources, votes):
     return [(place, weight) for place, weight in found if not hole.flat[place]]
 
 
+def _square(plane, place, size, width):
+    top, left = divmod(place, width)
+    return plane[top : top + size, left : left + size].astype(float)
+
+
+def _better(layers, weights, allowed, size, target, found, row, column):
+    """`found`, (place, cost) of a target's source, or that at (row, column) if it may be and costs less."""
+    height, width, channels = layers.shape
+    place = row * width + column
+    if not (0 <= row <= height - size and 0 <= column <= width - size and allowed[place]):
+        return found
+    trust = _square(weights, target, size, width)[..., None]
+    squares = trust * (_square(layers, target, size, width) - _square(layers, place, size, width)) ** 2
+    cost = np.float32(squares.sum() / (max(trust.sum(), 1) * channels))
+    return (place, cost) if cost < found[1] else found
+
+
 def search(layers, weights, allowed, size, targets, sources, jumps, draws, radii, new_sources, costs):
     height, width, _ = layers.shape
-
-    def patch(plane, row, column):
-        return plane[row : row + size, column : column + size].astype(float)
-
-    for t, target in enumerate(targets):
-        top, left = divmod(int(target), width)
-        trust = patch(weights, top, left)[..., None]
-        best, lowest = int(sources[target]), np.inf
-
-        def offer(row, column):
-            nonlocal best, lowest
-            if 0 <= row <= height - size and 0 <= column <= width - size and allowed[row * width + column]:
-                squares = (patch(layers, top, left) - patch(layers, row, column)) ** 2 * trust
-                cost = squares.sum() / (max(trust.sum(), 1) * layers.shape[2])
-                if np.float32(cost) < np.float32(lowest):
-                    best, lowest = row * width + column, cost
-
-        if best >= 0:
-            offer(*divmod(best, width))
+    for t, target in enumerate(int(target) for target in targets):
+        given = layers, weights, allowed, size, target
+        top, left = divmod(target, width)
+        found = int(sources[target]), np.float32(np.inf)
+        if found[0] >= 0:
+            found = _better(*given, found, *divmod(found[0], width))
         for jump in jumps:
             for down, across in ((jump, 0), (-jump, 0), (0, jump), (0, -jump)):
                 row, column = top + down, left + across
                 if 0 <= row <= height - size and 0 <= column <= width - size and sources[row * width + column] >= 0:
                     y, x = divmod(int(sources[row * width + column]), width)
-                    offer(y - down, x - across)
+                    found = _better(*given, found, y - down, x - across)
         for k, (down, across) in enumerate(draws[t]):
-            y, x = divmod(best, width) if best >= 0 else (top, left)
+            y, x = divmod(found[0], width) if found[0] >= 0 else (top, left)
             radius = np.float32(max(height, width)) * np.float32(0.5) ** (k % radii)
-            offer(y + int(np.rint(radius * down)), x + int(np.rint(radius * across)))
-        new_sources[target], costs[t] = best, lowest
+            found = _better(*given, found, y + int(np.rint(radius * down)), x + int(np.rint(radius * across)))
+        new_sources[target], costs[t] = found
 
 
 def vote(layers, hole, size, pixels, sources, votes, made):

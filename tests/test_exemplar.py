@@ -158,12 +158,12 @@ def test_a_hole_at_the_border():
 def test_nothing_to_copy_is_an_error():
     observed = np.zeros((8, 8, 2), bool)
     observed[..., 0] = True
-    with pytest.raises(InputError, match="^exemplar copies whole pixels, and no pixel is observed in all channels; try method patches$"):
+    with pytest.raises(InputError, match=r"^exemplar copies whole pixels, and no pixel is observed in all channels; try method patches$"):
         exemplar.complete(np.ones(observed.shape), observed, rng=np.random.default_rng(0))
     hole = HOLE[50:110, 50:110]
-    with pytest.raises(InputError, match="^exemplar copies whole pixels, and no pixel of `source` is observed in all channels; try method"):
+    with pytest.raises(InputError, match=r"^exemplar copies whole pixels, and no pixel of `source` is observed"):
         filled(np.ones(hole.shape), hole, source=hole)
-    with pytest.raises(ConfigError, match="^source has 3 x 4 pixels, the values 60 x 60$"):
+    with pytest.raises(ConfigError, match=r"^source has 3 x 4 pixels, the values 60 x 60$"):
         filled(np.ones(hole.shape), hole, source=np.ones((3, 4), bool))
 
 

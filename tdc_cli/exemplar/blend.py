@@ -11,13 +11,14 @@ from scipy.sparse.linalg import cg
 
 # A correction fades over 1 / sqrt(FADING) pixels from where it is needed.
 FADING = 1e-3
-TOLERANCE = 1e-3
+# Share of the right side that the solution may leave.
+TOLERANCE = 1e-2
 
 
-def copy(values, hole, blank, pixels, origins, fading=FADING):
+def copy(values, hole, blank, pixels, origins):
     """Values of the pixels of a hole, copied and corrected by a smooth field so that differences of neighbours are those at the origins.
 
-    With u the values, c the copies and e = u - c, the sum over neighbours ``(e_q - e_p - r_pq)^2`` plus ``fading e_p^2`` is least; r_pq is
+    With u the values, c the copies and e = u - c, the sum over neighbours ``(e_q - e_p - r_pq)^2`` plus ``FADING e_p^2`` is least; r_pq is
     what the difference of copies must change to be that which both origins show (their mean), and e = 0 outside of the hole.
 
     Parameters
@@ -28,7 +29,6 @@ def copy(values, hole, blank, pixels, origins, fading=FADING):
         To be filled, and neither known nor to be filled.
     pixels, origins : (P,) int64 ndarray
         Pixels of the hole, ``row * W + column``, and which known ones they are copied from.
-    fading : float
 
     Returns
     -------
@@ -42,7 +42,7 @@ def copy(values, hole, blank, pixels, origins, fading=FADING):
     origin = np.arange(hole.size)
     origin[pixels] = origins
     usable = ~blank.ravel()
-    degree, right = np.full(len(pixels), fading), np.zeros((len(pixels), flat.shape[1]))
+    degree, right = np.full(len(pixels), FADING), np.zeros((len(pixels), flat.shape[1]))
     links = []
     for down, across in ((0, 1), (1, 0), (0, -1), (-1, 0)):
         step = down * width + across

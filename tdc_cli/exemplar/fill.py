@@ -1,16 +1,16 @@
 """Fill a hole so that every patch over it looks like one elsewhere.
 
-The objective is that of Wexler, Shechtman and Irani: the sum of the distances of all patches that touch the hole to the most similar
-patches outside of it. It is lowered by turns: sources are looked for by PatchMatch, then every pixel becomes the weighted mean of what the
-sources of the patches over it propose; first at a coarse scale, where the hole is a few pixels deep and is filled from its rim inwards, then
-at finer ones, each beginning with the sources of the one before. At the end every pixel is copied from one place, so that nothing is
-smeared by a mean, and `blend` balances what does not meet.
+The objective is that of Wexler, Shechtman and Irani: the sum of the distances of all patches that touch the hole to the most
+similar patches outside of it. It is lowered by turns: sources are looked for by PatchMatch, then every pixel becomes the weighted
+mean of what the sources of the patches over it propose; first at a coarse scale, where the hole is a few pixels deep and is filled
+from its rim inwards, then at finer ones, each beginning with the sources of the one before. At the end every pixel is copied from
+one place, so that nothing is smeared by a mean, and `blend` balances what does not meet.
 
 References
 ----------
 Y. Wexler, E. Shechtman, M. Irani: Space-time completion of video, IEEE Trans. PAMI, 2007.
-C. Barnes, E. Shechtman, A. Finkelstein, D. B. Goldman: PatchMatch: a randomized correspondence algorithm for structural image editing, ACM
-SIGGRAPH, 2009.
+C. Barnes, E. Shechtman, A. Finkelstein, D. B. Goldman: PatchMatch: a randomized correspondence algorithm for structural image
+editing, ACM SIGGRAPH, 2009.
 A. Newson, A. Almansa, M. Fradet, Y. Gousseau, P. Perez: Video inpainting of complex scenes, SIAM J. Imaging Sci., 2014.
 A. Newson, A. Almansa, Y. Gousseau, P. Perez: Non-local patch-based image inpainting, Image Processing On Line, 2017.
 """
@@ -32,12 +32,13 @@ COARSEST_DEPTH, COARSEST_PATCHES = 4, 3
 JUMPS = np.array([1, 2, 4, 8])
 # Sweeps of PatchMatch between two votes, and before a ring is filled.
 SWEEPS, PEEL_SWEEPS = 2, 8
-# Votes at the coarsest and at the finest scale, in geometric steps between; a change of less than SETTLED levels of `layers.SPAN` ends them.
+# Votes at the coarsest and at the finest scale, in geometric steps between; a mean change below SETTLED, in units of the layers,
+# ends them.
 COARSE_ROUNDS, FINE_ROUNDS, SETTLED = 24, 4, 0.2
 # Votes fall by this factor with every pixel that the middle of a patch lies deeper in the hole.
 CONFIDENCE = 1.3
-# Searches for other sources that measure the spread, each among a random half of all, in squares of this side.
-OTHERS, OTHER_SWEEPS, SQUARE = 4, 3, 16
+# Sweeps of the searches for other sources that measure the spread, each among one half of all, drawn in squares of this side.
+OTHER_SWEEPS, SQUARE = 3, 16
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,10 @@ def _sweep(level, compared, weights, targets, sources, allowed, rng, tries=1):
 
 
 def _votes(level, targets, costs):
-    """Weight of every target patch, (H * W,) float32: exp(-cost / 2 s), s the 75th percentile of the costs (Wexler et al.), falling with depth."""
+    """Weight of every target patch, (H * W,) float32.
+
+    ``exp(-cost / 2 s)``, with s the 75th percentile of the costs (Wexler et al., 2007), falling with the depth in the hole.
+    """
     half, width = level.size // 2, level.hole.shape[1]
     votes = np.zeros(level.hole.size, np.float32)
     found = np.isfinite(costs)
@@ -184,29 +188,31 @@ def _vote(level, sources, votes, pixels):
 def _finer(coarse, level, sources):
     """Sources of the targets of a level from those of the one half as fine."""
     (height, width), (high, wide), size = level.hole.shape, coarse.hole.shape, level.size
-    rows, columns = level.targets // width, level.targets % width
-    found = sources[np.minimum(rows // 2, high - size) * wide + np.minimum(columns // 2, wide - size)]
+    # Patches correspond by their middles.
+    half = size // 2
+    rows, columns = level.targets // width + half, level.targets % width + half
+    found = sources[np.clip(rows // 2 - half, 0, high - size) * wide + np.clip(columns // 2 - half, 0, wide - size)]
     # A source is as far from its target as at the coarser scale, twice as many pixels.
-    y, x = 2 * (found // wide) + rows % 2, 2 * (found % wide) + columns % 2
-    place = np.minimum(y, height - size) * width + np.minimum(x, width - size)
+    y, x = 2 * (found // wide + half) + rows % 2 - half, 2 * (found % wide + half) + columns % 2 - half
+    place = np.clip(y, 0, height - size) * width + np.clip(x, 0, width - size)
     made = np.full(level.hole.size, -1, np.int32)
     made[level.targets] = np.where((found >= 0) & level.allowed[place], place, -1)
     return made
 
 
 def _spread(level, values, known, copies, rng):
-    """Root mean squared difference from `copies`, (P, C), of what the best sources among random halves of all would put there."""
+    """Root mean squared difference from `copies`, (P, C), of what the best sources in each of two random halves would put there."""
     height, width = level.hole.shape
     compared, weights = _rounded(level.layers), (~level.blank).astype(np.int16)
     squares = np.zeros_like(copies)
     given = values.astype(np.float32)
     made = np.empty(copies.shape, np.float32)
-    for _ in range(OTHERS):
-        coarse = rng.random((height // SQUARE + 1, width // SQUARE + 1)) < 0.5
-        half = level.allowed & np.kron(coarse, np.ones((SQUARE, SQUARE), bool))[:height, :width].ravel()
+    first = rng.random((height // SQUARE + 1, width // SQUARE + 1)) < 0.5
+    for chosen in (first, ~first):
+        half = level.allowed & np.kron(chosen, np.ones((SQUARE, SQUARE), bool))[:height, :width].ravel()
         sources = np.full(level.hole.size, -1, np.int32)
         for _ in range(OTHER_SWEEPS):
             sources, costs = _sweep(level, compared, weights, level.targets, sources, half, rng)
         kernels.vote(given, ~known, level.size, level.pixels, sources, _votes(level, level.targets, costs), made)
         squares += np.where(np.isnan(made), 0, made - copies) ** 2
-    return np.sqrt(squares / OTHERS)
+    return np.sqrt(squares / 2)

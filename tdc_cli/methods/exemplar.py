@@ -1,4 +1,4 @@
-"""Large holes filled with what looks right: every pixel copied from where the surroundings look alike; `tdc_cli.exemplar` has the algorithm.
+"""Large holes filled with what looks right, copied from elsewhere; `tdc_cli.exemplar` has the algorithm.
 
 What is deep inside a hole cannot be known. An estimate of it is a smear, since that is what its mean is; this method gives one picture that
 may have been there. Its standard deviations are the spread among equally good sources, not a distance to the truth.

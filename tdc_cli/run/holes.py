@@ -287,6 +287,19 @@ def decide(request, source, numbers, begin, end):
     return replace(found, holes=valued)
 
 
+def may_be_copied(request, source):
+    """What a user's picture marks, in white, as what may be copied: (H, W) bool; None without one.
+
+    Raises
+    ------
+    MaskError
+        See `holes.from_image`.
+    """
+    if request.source is None:
+        return None
+    return ~holes.from_image(*read_mask(request.source), source.shape[:2], name=str(request.source), picture=source.path).observed
+
+
 def with_values(request, source, decision, count):
     """The decision and its warnings once it is known how many further entries are missing by their value.
 

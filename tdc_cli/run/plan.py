@@ -13,7 +13,7 @@ from . import configure, outputs, sinks, sources
 from .cost import clip_cost, cost
 from .frame_numbers import frame_numbers, frame_range
 from .frames import Incomplete, Survey, survey
-from .holes import Decision, decide, with_values
+from .holes import Decision, decide, may_be_copied, with_values
 from .regions import Region, divide
 from .reporting import missing_of
 from .request import MAIN, Request, check
@@ -52,6 +52,8 @@ class Plan:
     sink : sinks.Sink
     files : Snapshot
         Of what is read.
+    further : dict
+        Keywords for the method beyond those of all methods.
     """
 
     request: Request
@@ -70,6 +72,7 @@ class Plan:
     store: Folder | Memory
     sink: object
     files: Snapshot
+    further: dict
 
     @property
     def source(self):
@@ -162,6 +165,7 @@ def prepare(request, monitor=methods.silent):
     config = configure.configure(request, method, source)
     truth, reasons = sources.truth(request, source)
     decision = decide(request, source, tuple(numbers), begin, end)
+    copied = may_be_copied(request, source)
     incomplete = Incomplete(source, decision.holes, begin, end, request.add_noise, request.seed, truth)
     seen = survey(incomplete, monitor)
     decision, more = _checked(request, incomplete, decision, seen)
@@ -179,7 +183,7 @@ def prepare(request, monitor=methods.silent):
     store.check(resume=request.resume, replace=request.overwrite, output=request.output)
     return Plan(
         request, incomplete, decision, method, config, seen, regions, seconds, space, missing,
-        (*source.notes, *decision.notes), (*warnings, *more, *reasons), time.perf_counter() - start, store, sink, files,
+        (*source.notes, *decision.notes), (*warnings, *more, *reasons), time.perf_counter() - start, store, sink, files, {} if copied is None else {"source": copied},
     )  # fmt: skip
 
 

@@ -148,6 +148,11 @@ SCHEMA = {
             "warnings": {"type": "array", "items": {"type": "string"}},
         },
         optional={
+            "invented": {
+                **_COUNT,
+                "description": "pixels that were copied from what looks alike: their standard deviation is the spread among equally good "
+                "sources, and no interval; absent where everything was predicted",
+            },
             "synthetic": _object(
                 {
                     "kind": {"type": "string"},
@@ -187,6 +192,7 @@ class Report:
     outputs: dict = field(default_factory=dict)
     warnings: list = field(default_factory=list)
     synthetic: dict | None = None
+    invented: int | None = None
 
     def to_dict(self):
         """Plain dict in the order of `SCHEMA`, every number finite; what was not is None and named in `warnings`."""
@@ -252,6 +258,8 @@ class Report:
                 found.append(f"90 % interval holds {self.uncertainty['coverage90']:.1%} of the truth")
         if found:
             lines.append("  " + ", ".join(found))
+        if self.invented:
+            lines.append(f"  {self.invented} pixels invented: their uncertainty is the spread among equally good sources, no interval")
         if self.metrics:
             for label, key in (("all entries", "all"), ("missing entries", "missing"), ("before, holes as 0", "incomplete")):
                 found = self.metrics[key]

@@ -43,6 +43,7 @@ def report(plan, work, measures, timing):
         threads_asked=plan.request.threads,
         input=plan.described,
         missing=plan.missing,
+        invented=_sum([fact["invented"] for fact in facts]),
         noise_std=float(np.sqrt(np.mean(np.square(levels)))) if levels else None,
         uncertainty=uncertainty_of([fact["sums"] for fact in facts], [fact["held_out"] for fact in facts]) if plan.gives_uncertainty else None,
         metrics=measured,
@@ -95,6 +96,12 @@ def missing_of(decision, total, count, pixels, grey_levels=0):
         "pixels": pixels,
         "ratio": count / total,
     }
+
+
+def _sum(counts):
+    """Sum of what is not None; None where there is nothing else."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def _parameters(plan, facts):

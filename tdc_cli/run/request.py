@@ -107,6 +107,9 @@ class Request:
         None, form="rate", metavar="RATE", scope=(CLIP,), affects_result=False,
         help="Frames a second, 25 or 30000/1001, of an input that holds no times.")  # fmt: skip
     method: str = option("patches", form="method", defaults={TENSOR: "datc"}, help="How to complete; see 'tdc methods'.")
+    source: _PATH | None = option(
+        None, form="path", metavar="PATH", scope=PIXELS,
+        help="Picture that marks, in white, what may be copied into holes by methods that copy, such as exemplar.")  # fmt: skip
     ordered_modes: tuple = option(
         (), form="modes", metavar="MODES", scope=(TENSOR,),
         help="Modes with an order in space or time, such as 0,1, counted from 0.")  # fmt: skip
@@ -185,7 +188,7 @@ class Request:
     @property
     def sources(self):
         """Role to path or None, for every file that is read."""
-        read = {"input": self.input, "mask": self.mask, "reference": self.reference}
+        read = {"input": self.input, "mask": self.mask, "reference": self.reference, "source": self.source}
         if self.kind != TENSOR:
             return read
         from ..media import tensor

@@ -7,6 +7,7 @@ import numpy as np
 
 from .. import methods, metrics
 from ..errors import NumericalError
+from ..holes import in_any_channel
 from ..methods.solve import solve as completion_of
 from . import threads
 from .frames import Window
@@ -173,30 +174,38 @@ def _complete(plan, region, frames, monitor):
     if plan.incomplete.in_time:
         path = f"{path}, frames {region.start} to {region.stop - 1}"
     rng = stream(plan.request.seed, DRAWS, region.first)
-    done = apply(plan.method, plan.config, values, observed, rng=rng, path=path, monitor=monitor)
+    done = apply(plan.method, plan.config, values, observed, rng=rng, path=path, monitor=monitor, **plan.further)
     del values
     source = plan.incomplete.source
     sd = uncertainty(done, plan.config, observed)
     if sd is not None:
         sd = (sd * plan.scale).astype(plan.sd_dtype)
     stored = unscaled(done.mean, source.dtype, source.full_range, path)
-    kept, deviations = [], []
+    kept, deviations, invented = [], [], 0
     sums = dict.fromkeys(("estimated", "sd", "missing", "inside"), 0)
     for frame in frames[region.first - region.start : region.end - region.start]:
         if not plan.changed(frame.number):
             continue
         place = (..., frame.number - region.start) if plan.incomplete.in_time else ...
         absent = ~observed[place]
+        guessed = np.zeros_like(absent) if done.invented is None else _invented(done.invented, place, plan, absent)
+        invented += int(np.count_nonzero(in_any_channel(guessed)))
         estimated = np.ones_like(absent) if estimates_known(plan.config) else absent
         kept.append(stored[place][estimated])
         if sd is None:
             continue
         deviations.append(sd[place][estimated])
-        tally = counted(done.mean[place] * plan.scale, sd[place], estimated, absent, frame.truth)
+        tally = counted(done.mean[place] * plan.scale, sd[place], estimated, absent & ~guessed, frame.truth)
         sums = {key: sums[key] + more for key, more in tally.items()}
-    facts = {"seconds": time.perf_counter() - start, "sums": sums, "warnings": list(done.warnings),
+    facts = {"seconds": time.perf_counter() - start, "sums": sums, "invented": None if done.invented is None else invented, "warnings": list(done.warnings),
              "traces": {} if plan.incomplete.in_time else done.traces, **{name: getattr(done, name) for name in NOTED}}  # fmt: skip
     plan.store.save(region, np.concatenate(kept), np.concatenate(deviations) if sd is not None else None, facts)
+
+
+def _invented(invented, place, plan, absent):
+    """Entries of a frame that were invented, from the (H, W) or, of frames that follow each other, (H, W, T) pixels of a completion."""
+    pixels = invented[place] if plan.incomplete.in_time else invented
+    return absent & pixels.reshape(*pixels.shape, *(1,) * (absent.ndim - 2))
 
 
 def counted(mean, sd, estimated, absent, truth):
@@ -206,7 +215,7 @@ def counted(mean, sd, estimated, absent, truth):
     ----------
     mean, sd : ndarray
     estimated, absent : ndarray of bool
-        What was estimated, and what was missing.
+        What was estimated, and what was missing and is predicted rather than invented.
     truth : ndarray or None
         In the units of the mean; not finite where it is not known.
 

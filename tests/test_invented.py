@@ -1,0 +1,55 @@
+"""What is invented is told apart from what is predicted, in the report, in words and on the page."""
+
+import json
+
+import numpy as np
+import pytest
+from conftest import smooth
+from jsonschema import Draft202012Validator
+from PIL import Image
+
+from tdc_cli.run.report import SCHEMA
+
+
+@pytest.mark.parametrize("command, source", [("complete-image", "p.npy"), ("complete-video", "c.npy")])
+def test_invented_pixels_are_counted_and_claim_no_interval(tdc, command, source):
+    picture = np.random.default_rng(0).integers(0, 255, (40, 44, 3)).astype(np.uint8) // 4 + smooth(40, 44) // 2
+    np.save("p.npy", picture)
+    np.save("c.npy", np.stack([picture] * 2))
+    mask = np.zeros((40, 44), np.uint8)
+    mask[14:26, 14:28] = 255
+    Image.fromarray(mask).save("hole.png")
+    pages = ("--html", "h.html", "--report", "r.json", "--reference", source)
+    done = tdc(command, source, "-o", "o.npy", "--mask", "hole.png", "--method", "exemplar", *pages)
+    assert done.exit_code == 0, done.stderr
+    with open("r.json", encoding="utf-8") as file:
+        report = json.load(file)
+    Draft202012Validator(SCHEMA).validate(report)
+    count = 12 * 14 * (2 if command == "complete-video" else 1)
+    assert report["invented"] == count == report["missing"]["pixels"]
+    assert report["uncertainty"]["coverage90"] is None
+    assert f"{count} pixels invented: their uncertainty is the spread among equally good sources, no interval" in done.stdout
+    with open("h.html", encoding="utf-8") as page:
+        assert f"{count} pixels were invented" in page.read()
+
+
+def test_what_is_predicted_says_nothing_of_invention(complete):
+    done = complete("--mask", "m.png", "--json")
+    assert "invented" not in json.loads(done.stdout)
+
+
+def test_only_what_is_marked_may_be_copied(tdc):
+    picture = np.random.default_rng(0).integers(0, 100, (40, 60)).astype(np.uint8)
+    picture[:, 30:] += 150
+    Image.fromarray(picture).save("p.png")
+    for name, columns in (("hole.png", slice(4, 16)), ("right.png", slice(34, 60))):
+        marked = np.zeros((40, 60), np.uint8)
+        marked[14:26 if name == "hole.png" else None, columns] = 255
+        Image.fromarray(marked).save(name)
+    how = ("complete-image", "p.png", "-o", "o.png", "--mask", "hole.png", "--method", "exemplar", "--overwrite", "--source", "right.png")
+    done = tdc(*how)
+    assert done.exit_code == 0, done.stderr
+    anywhere = tdc(*how[:-2], "--save-incomplete", "i.png")
+    assert anywhere.exit_code == 0
+    done = tdc("complete-image", "p.png", "-o", "o.png", "--mask", "hole.png", "--method", "biharmonic", "--source", "right.png", "--overwrite")
+    assert done.stderr == "tdc: method biharmonic copies nothing; leave out --source or use one of: exemplar\n"
