@@ -617,7 +617,7 @@ def test_progress_counts_every_pass():
 def test_intervals_hold_what_they_promise_and_so_do_the_held_out_ones():
     truth = photograph("astronaut", 60, 60, 64, 64)
     observed = scattered(truth.shape)
-    done = completed(truth, observed, start="field", passes=8)
+    done = completed(truth, observed, start="field")
     covered = np.mean(np.abs(done.mean - truth)[~observed] <= 1.645 * done.sd[~observed])
     assert covered == pytest.approx(0.9, abs=0.04)
     assert done.held_out["count"] == pytest.approx(0.05 * observed.sum(), abs=1)
@@ -660,8 +660,9 @@ def test_the_start_is_what_was_asked_for(monkeypatch):
     observed = scattered(truth.shape)
     smooth = field.solve(holed(truth, observed), observed, 0.0).mean
     model = truth + 0.05 * rng(5).standard_normal(truth.shape)
-    starts = []
-    plain = blocks.refine
+    starts, helds = [], []
+    plain, hold_out = blocks.refine, calibrate.hold_out
+    monkeypatch.setattr(calibrate, "hold_out", lambda *args: helds.append(hold_out(*args)) or helds[-1])
     monkeypatch.setattr(patches, "_global", lambda *args: model)
     monkeypatch.setattr(blocks, "refine", lambda values, observed, start, *args, **more: starts.append(start.copy())
                         or plain(values, observed, start, *args, **more))  # fmt: skip
@@ -669,7 +670,9 @@ def test_the_start_is_what_was_asked_for(monkeypatch):
     weights = [d.parameters["global_in_start"] for d in done]
     assert weights[:2] == [0, 1] and 0.1 < weights[2] < 0.9
     assert np.allclose(starts[0], smooth) and np.allclose(starts[1], model)
-    assert np.std(starts[2] - truth) < min(np.std(starts[0] - truth), np.std(starts[1] - truth))
+    kept = observed & ~helds[-1]
+    smooth = field.solve(holed(truth, kept), kept, 0.0).mean
+    assert np.allclose(starts[2], smooth + weights[2] * (model - smooth))
 
 
 def test_the_global_model_helps_where_the_picture_is_of_low_rank():
@@ -691,6 +694,15 @@ def test_the_global_model_has_no_say_in_what_is_observed_with_noise(noise):
     done = completed(truth, observed, passes=4, noise_std=noise)
     assert done.parameters["global_in_result"] > 0.9
     assert np.std((done.mean - truth)[observed]) < 0.5 * np.std((done.mean - truth)[~observed])
+
+
+def test_the_factor_of_the_last_passes():
+    left, change = rng(1).standard_normal(40_000), 0.5 * rng(2).standard_normal(40_000)
+    assert patches._factor_of_last_passes(change, left + change, 0.0) == pytest.approx(1 / np.sqrt(1.25), rel=0.02)
+    noisy = left + change + rng(3).standard_normal(40_000)
+    assert patches._factor_of_last_passes(change, noisy, 1.0) == pytest.approx(1 / np.sqrt(1.25), rel=0.02)
+    assert patches._factor_of_last_passes(9 * change, left, 0.0) == patches.TUNED.least_left**0.5
+    assert patches._factor_of_last_passes(change, left, 100.0) == patches._factor_of_last_passes(change[:0], left, 0.0) == 1
 
 
 @pytest.mark.parametrize("one, other, weight", [(0.0, 1.0, 1.0), (0.0, 4.0, 0.25), (0.5, 2.0, 1 / 3), (0.0, -1.0, 0.0), (0.0, 0.9, 1.0),
@@ -959,7 +971,7 @@ def test_parameters_are_taken_and_reported(patched, tdc):
     parameters = valid(tdc, report_of(patched("b.png", "--mask", "text.png", *options, "--json")))["method"]["parameters"]
     assert (given | {"passes": 4, "global_in_start": 1.0}).items() <= parameters.items()
     decided = report_of(patched("c.png", "--mask", "text.png", "--param", "start=field", "--json"))["method"]["parameters"]
-    wanted = {"start": "field", "size": 6, "members": 48, "window": 18, "stride": 3, "global_in_start": 0.0, "global_in_result": 0.0}
+    wanted = {"start": "field", "size": 6, "members": 48, "window": 18, "stride": 6, "global_in_start": 0.0, "global_in_result": 0.0}
     assert wanted.items() <= decided.items()
 
 

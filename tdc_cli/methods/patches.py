@@ -54,7 +54,7 @@ class Config(Parameters):
     )
     passes: int | None = parameter(
         None,
-        "How often all groups are completed; None: 13, or 7 where the holes are strokes. In clips 5, or 2 under noise after one that "
+        "How often all groups are completed; None: 15, or 9 where the holes are strokes. In clips 6, or 2 under noise after one that "
         "shrinks singular values.",
         ge=1,
         le=1000,
@@ -146,6 +146,8 @@ def _completed(values, observed, config, rng, monitor):
     if not config.calibrate:
         return done
     sd = _deviations(draft.variances[best], ~observed if noise == 0 else np.ones_like(observed), scale)
+    if scale is not None:
+        sd[~observed] *= _factor_of_last_passes((estimate - draft.result(best))[~observed], errors, noise)
     verdict = {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, noise, rng)}
     few = f"only {len(errors)} observed entries could be held out: the standard deviations are not calibrated"
     return replace(done, sd=sd, predictive_sd=np.sqrt(sd**2 + noise) if noise else sd, held_out=verdict,
@@ -188,6 +190,11 @@ class _Draft:
     variances: list
     errors: list
     spreads: list
+
+    def result(self, number):
+        """A mixture, and the global model beside it."""
+        mixed = _mixed(self.estimates[0], self.estimates[number])
+        return mixed + self.shares[number] * (self.whole - mixed) if self.shares[number] else mixed
 
 
 def _draft(values, observed, held, schedules, noise, config, rng, progress):
@@ -246,6 +253,25 @@ def _deviations(variance, estimated, scale):
     spread = np.sqrt(variance[estimated])
     sd[estimated] = spread if scale is None else scale(spread)
     return sd
+
+
+def _factor_of_last_passes(changes, errors, noise):
+    """Factor of the standard deviations for what the last passes bettered.
+
+    Where a change has nothing to do with the error that it leaves, the mean square of the errors falls by its own.
+
+    Parameters
+    ----------
+    changes : (n,) ndarray
+        Of missing entries, from the draft to the end.
+    errors : (m,) ndarray
+        Of held-out entries in the draft, noise included.
+    noise : float
+        Variance.
+    """
+    before = np.mean(errors**2) - noise
+    share = np.mean(changes**2) / before if len(changes) and before > 0 else 0.0
+    return math.sqrt(max(1 - share, TUNED.least_left))
 
 
 def _best(drafts):

@@ -23,13 +23,13 @@ SAMPLES = 4
 # Largest shift at which similar patches are looked for, in pixels and in frames.
 WINDOW, REACH = 10, 3
 # Where single entries are missing: passes, members of a group, and ridge of the first pass.
-PASSES, MEMBERS, FIRST_RIDGE = 5, 64, 1e-2
+PASSES, MEMBERS, FIRST_RIDGE = 6, 64, 1e-2
 # Where holes are strokes or whole frames: the same, with the ridges of the first and the last pass; none is over-relaxed.
-STROKE_PASSES, STROKE_MEMBERS, STROKE_RIDGES = 5, 150, (3e-3, 1e-3)
+STROKE_PASSES, STROKE_MEMBERS, STROKE_RIDGES = 6, 150, (3e-3, 1e-3)
 # Under noise, after a first pass that shrinks singular values: the same, and the size of patches.
 NOISY_PASSES, NOISY_MEMBERS, NOISY_RIDGE, NOISY_SIZE = 2, 64, 1e-3, 4
-# The last passes, which go with everything observed over a denser grid.
-DENSE_PASSES, DENSE = 1, 2 / 3
+# The last passes, which go with everything observed: first on the same grid, where there are enough, then on one denser by a factor.
+BACK_PASSES, DENSE_PASSES, DENSE = 1, 1, 2 / 3
 
 
 def complete(values, observed, config, *, rng, monitor):
@@ -206,9 +206,11 @@ def schedule_for(clip, variance, config):
     else:
         main = settings(MEMBERS, passes=config.passes or PASSES, first_ridge=FIRST_RIDGE)
     dense = min(DENSE_PASSES, main.passes - 1)
-    stride = min(main.size, config.stride or round(DENSE * main.size))
-    finish = (replace(main, passes=dense, first_ridge=main.last_ridge, stride=stride),) if dense else ()
-    return Schedule((*shrinking, replace(main, passes=main.passes - dense)), finish)
+    back = max(0, min(BACK_PASSES, main.passes - dense - 2))
+    again = replace(main, passes=back, first_ridge=main.last_ridge)
+    denser = replace(again, passes=dense, stride=min(main.size, config.stride or round(DENSE * main.size)))
+    finish = tuple(stage for stage in (again, denser) if stage.passes)
+    return Schedule((*shrinking, replace(main, passes=main.passes - dense - back)), finish)
 
 
 def hold_out(clip, rng):

@@ -122,13 +122,15 @@ class Tuned:
     # -- validation ("Held-out entries"): share of the observed entries that is held out, and the most of them where they are scattered.
     held_out: float = 0.05
     most_held_out: int = 2000
+    # The least share of the errors' variance that the last passes are taken to leave.
+    least_left: float = 0.5
     # A picture of more than `windows` squares of side `square` is validated on so many of them, and the global model has no part in it.
     windows: int = 4
     square: int = 256
 
     # -- the global model ("The global model is blended in where the picture repeats itself")
     # The least weight at which it is worth its cost, and the weight from which on similar patches are looked for up to `far` away.
-    least_weight: float = 0.05
+    least_weight: float = 0.15
     much: float = 0.3
     far: int = 30
     # Most entries, and the longest side, of a picture that it has a part in: the time of its coherence grows with the square of the side.
