@@ -52,9 +52,8 @@ SMALL = 100_000  # as `methods.datc.SMALL`
 COSTS = {
     "tdc_cli.methods.field": Cost(1.5, 5, 120e6, 50),
     "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 500),
-    "tdc_cli.methods.exemplar": Cost(1, 45, 250e6, 110, 300),
+    "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300),
     "tdc_cli.methods.patches": Cost(0.5, 530, 250e6, 60, first=40),
-    "tdc_cli.methods.exemplar": Cost(1, 150, 200e6, 100, 300),
     "tdc_cli.methods.datc": Cost(100, 0, 200e6, 300, small=900),
     "tdc_cli.peers.fbcp": Cost(25, 0, 80e6, 500),
     "tdc_cli.peers.fbcp_image": Cost(15, 0, 80e6, 500),
