@@ -80,7 +80,7 @@ def report(**more):
 
 
 def entry(name="a.png", psnr=30.0, **more):
-    metrics = EXAMPLE["metrics"] | {"all": {"rre": 0.05, "psnr": psnr, "ssim": 0.9}}
+    metrics = EXAMPLE["metrics"] | {"all": {"rre": 0.05, "psnr": psnr, "ssim": 0.9, "mae": 4.0}}
     return page.Entry(name, "done", f"{name}.html", report(metrics=metrics).to_dict(), page.thumbnail(smooth(30, 50), 255), **more)
 
 

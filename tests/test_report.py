@@ -24,8 +24,8 @@ EXAMPLE = {
     "noise_std": 0.0,
     "diagnostics": {"r_hat": {"rank": 1.0}, "ess": {"rank": 200.0}, "chains": 2, "burn_in": 200, "draws": 200},
     "uncertainty": {"mean_sd": 3.1, "coverage90": 0.9, "held_out": {"count": 3900, "coverage90": 0.9}},
-    "metrics": {"all": {"rre": 0.05, "psnr": 30.1, "ssim": 0.91}, "missing": {"rre": 0.06, "psnr": 27.9, "ssim": None},
-                "incomplete": {"rre": 0.7, "psnr": 6.1, "ssim": 0.02}, "low_rank": None, "oracle_floor": None, "frames": None},
+    "metrics": {"all": {"rre": 0.05, "psnr": 30.1, "ssim": 0.91, "mae": 4.0}, "missing": {"rre": 0.06, "psnr": 27.9, "ssim": None, "mae": 5.0},
+                "incomplete": {"rre": 0.7, "psnr": 6.1, "ssim": 0.02, "mae": 60.0}, "low_rank": None, "oracle_floor": None, "frames": None},
     "outputs": {"image": "out.png"},
     "warnings": [],
 }  # fmt: skip

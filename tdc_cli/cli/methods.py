@@ -24,7 +24,8 @@ def methods_list(name, as_json):
             return
         width = max(len(m.name) for m in rows)
         for method in rows:
-            marks = [*(["default"] if method.name == DEFAULT_METHODS[PICTURE] else []), *(["with uncertainty"] if method.uncertainty else [])]
+            known = {"default": method.name == DEFAULT_METHODS[PICTURE], "with uncertainty": method.uncertainty}
+            marks = [mark for mark, holds in known.items() if holds]
             echo(f"{method.name:{width}}  {method.summary}{' (' + ', '.join(marks) + ')' if marks else ''}")
         return
     method = methods.get(name)

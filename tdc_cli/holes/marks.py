@@ -274,7 +274,8 @@ def from_boxes(boxes, size, *, picture, dilate=0):
         left, top = (place + side if place < 0 else place for place, side in ((left, width), (top, height)))
         inside = missing[max(0, top) : max(0, top + high), max(0, left) : max(0, left + wide)]
         if not inside.size:
-            raise MaskError(f"{picture}: `mask_box` {box} lies outside of its {width}x{height} pixels; X and Y are counted from the left and the top")
+            where = f"outside of its {width}x{height} pixels; X and Y are counted from the left and the top"
+            raise MaskError(f"{picture}: `mask_box` {box} lies {where}")
         inside[...] = True
     missing = grown(missing, dilate)
     if missing.all():

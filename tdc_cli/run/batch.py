@@ -95,7 +95,10 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
 def complete(request):
     """Complete one picture, unless that is done already and finished files are to be skipped; returns a Record and raises nothing."""
 
-    return _guarded(request, lambda: Record(str(request.input), "done", report=complete_one(request).to_dict(), thumbnail=_thumbnail(request)))
+    def work():
+        return Record(str(request.input), "done", report=complete_one(request).to_dict(), thumbnail=_thumbnail(request))
+
+    return _guarded(request, work)
 
 
 def look(request):

@@ -1,4 +1,4 @@
-"""The way of an input through the house: `prepare` finds all that can be found before any work, `execute` completes, measures and writes."""
+"""The way of an input: `prepare` finds all that can be found before any work, `execute` completes, measures and writes."""
 
 import contextlib
 import time

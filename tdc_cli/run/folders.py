@@ -282,7 +282,8 @@ def _check_names(requests, folder):
             # Names that differ in the form of their accents only are one file on some systems, and look like one on all.
             key = fold(unicodedata.normalize("NFC", os.path.abspath(path)))
             if key in seen:
-                raise OutputError(f"{path}: would be the result of both {seen[key]} and {request.input}; rename one, or complete them apart")
+                both = f"{seen[key]} and {request.input}"
+                raise OutputError(f"{path}: would be the result of both {both}; rename one, or complete them apart")
             seen[key] = request.input
             if os.path.realpath(path) in read:
                 raise OutputError(f"{path}: is one of the inputs itself; name another folder")

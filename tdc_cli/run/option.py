@@ -18,8 +18,8 @@ class Option:
     help : str or dict of str to str
         One text for all kinds of input, or one for each.
     form : str
-        How a value is written: ``text``, ``path``, ``flag``, ``switch`` (on, off or unsaid), ``number``, ``count``, ``choice``, or a word for
-        which `cli.options` has a type of its own.
+        How a value is written: ``text``, ``path``, ``flag``, ``switch`` (on, off or unsaid), ``number``, ``count``, ``choice``, or a
+        word for which `cli.options` has a type of its own.
     ge, gt, le, lt : float or None
         Bounds of a number: at least, above, at most, below.
     choices : tuple of str, or dict of str to tuple

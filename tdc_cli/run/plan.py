@@ -183,7 +183,8 @@ def prepare(request, monitor=methods.silent):
     store.check(resume=request.resume, replace=request.overwrite, output=request.output)
     return Plan(
         request, incomplete, decision, method, config, seen, regions, seconds, space, missing,
-        (*source.notes, *decision.notes), (*warnings, *more, *reasons), time.perf_counter() - start, store, sink, files, {} if copied is None else {"source": copied},
+        (*source.notes, *decision.notes), (*warnings, *more, *reasons), time.perf_counter() - start, store, sink, files,
+        {} if copied is None else {"source": copied},
     )  # fmt: skip
 
 

@@ -35,6 +35,9 @@ def report(plan, work, measures, timing):
         reasons = [*reasons, f"rank, mixture and diagnostics are null: the input was completed in {len(facts)} regions"]
     warnings = {text: None for fact in facts for text in fact["warnings"]} | dict.fromkeys(work.notes)
     levels = [fact["noise_std"] for fact in facts if fact["noise_std"] is not None]
+    uncertainty = None
+    if plan.gives_uncertainty:
+        uncertainty = uncertainty_of([fact["sums"] for fact in facts], [fact["held_out"] for fact in facts])
     return compose(
         plan.method,
         _parameters(plan, facts),
@@ -45,7 +48,7 @@ def report(plan, work, measures, timing):
         missing=plan.missing,
         invented=_sum([fact["invented"] for fact in facts]),
         noise_std=float(np.sqrt(np.mean(np.square(levels)))) if levels else None,
-        uncertainty=uncertainty_of([fact["sums"] for fact in facts], [fact["held_out"] for fact in facts]) if plan.gives_uncertainty else None,
+        uncertainty=uncertainty,
         metrics=measured,
         timing={"read": plan.spent, "compile": work.compiling, "complete": sum(fact["seconds"] for fact in facts), **timing},
         outputs={name: str(path) for name, path in plan.request.outputs.items()},

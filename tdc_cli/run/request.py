@@ -72,8 +72,8 @@ class Request:
         0, form="count", ge=0, le=10_000, metavar="N", scope=PIXELS, help="Grow the holes by N pixels in every direction.")
     mask_box: tuple = option(
         (), form="texts", metavar="X,Y,W,H", scope=PIXELS,
-        help="The pixels of this box are missing, such as a logo or a date: left, top, width and height in pixels or, as in 5%, in percent; "
-             "left and top below 0 count from the right and the bottom; may be repeated.")  # fmt: skip
+        help="The pixels of this box are missing, such as a logo or a date: left, top, width and height in pixels or, as in 5%, in "
+             "percent; left and top below 0 count from the right and the bottom; may be repeated.")  # fmt: skip
     mask_color: str | None = option(None, metavar="'#ff00ff'", scope=PIXELS, help="Pixels of this colour are missing.")
     mask_tolerance: float = option(
         0, form="number", ge=0, le=255, metavar="N", scope=PIXELS, help="How far, of 255, each channel may be from --mask-color.")

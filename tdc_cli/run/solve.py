@@ -197,7 +197,8 @@ def _complete(plan, region, frames, monitor):
         deviations.append(sd[place][estimated])
         tally = counted(done.mean[place] * plan.scale, sd[place], estimated, absent & ~guessed, frame.truth)
         sums = {key: sums[key] + more for key, more in tally.items()}
-    facts = {"seconds": time.perf_counter() - start, "sums": sums, "invented": None if done.invented is None else invented, "warnings": list(done.warnings),
+    facts = {"seconds": time.perf_counter() - start, "sums": sums, "warnings": list(done.warnings),
+             "invented": None if done.invented is None else invented,
              "traces": {} if plan.incomplete.in_time else done.traces, **{name: getattr(done, name) for name in NOTED}}  # fmt: skip
     plan.store.save(region, np.concatenate(kept), np.concatenate(deviations) if sd is not None else None, facts)
 

@@ -1,6 +1,7 @@
 """Finished regions, kept until the whole input is done: in memory, or in a folder beside the output.
 
-Only what was estimated is kept. In a folder a region appears whole or not at all, so that a run that was killed goes on behind the last one.
+Only what was estimated is kept. In a folder a region appears whole or not at all, so that a run that was killed goes on
+behind the last one.
 """
 
 import contextlib

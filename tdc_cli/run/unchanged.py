@@ -40,7 +40,7 @@ class Snapshot:
         """InputError where a file has been changed, replaced or removed since."""
         for path, before in self.seen.items():
             if _identity(path) != before:
-                raise InputError(f"{path}: was changed while it was worked on, so that nothing is written; run again once nobody writes to it")
+                raise InputError(f"{path}: was changed while it was worked on, so that nothing is written; run again when it is left alone")
 
 
 def _identity(path):
