@@ -234,7 +234,7 @@ def test_uncertainty_is_in_units_of_the_output(complete, monkeypatch, name):
     knowing(monkeypatch)
     report = report_of(complete("--mask", "m.png", "--uncertainty", name, "--panel", "p.png", "--json"))
     assert report["uncertainty"] == {"mean_sd": pytest.approx(51), "coverage90": None, "held_out": None}
-    assert report["method"]["parameters"] == {"resolution": 1 / 255, "modes": [0, 1]}
+    assert report["method"]["parameters"] == {"noise_std": 0.0, "resolution": 1 / 255, "ordered_modes": [0, 1], "modes": [0, 1]}
     assert set(report["outputs"]) == {"image", "uncertainty", "panel"}
     assert Image.open("p.png").width > 500
     if name == "u.png":
@@ -280,7 +280,7 @@ def test_panels_show_what_is_known(complete):
         (["--invert-mask", "--missing-ratio", "0.5"], "--invert-mask and --mask-dilate need a --mask"),
         (["--mask", "m.png", "--uncertainty", "u.npy"],
          "method biharmonic gives no uncertainty; leave out --uncertainty or use one of: patches, field, datc, datc-sc, "
-         "datc-ne, datc-nx, fbcp, fbcp-image, fbcp-mp"),
+         "datc-ne, datc-nx, exemplar, fbcp, fbcp-image, fbcp-mp"),
         (["--mask", "m.png", "--rank", "5"], "method biharmonic has no parameters; leave out rank"),
         (["--mask", "m.png", "--noise-std", "0.1"],
          "method biharmonic has no noise level; leave out --noise-std, known entries then stay as they are"),

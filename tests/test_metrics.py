@@ -62,7 +62,7 @@ def test_missing_entries_are_measured_apart():
 def test_what_has_no_value_has_a_reason():
     everything = np.ones((5, 5), dtype=bool)
     measured, reasons = metrics.compare(np.ones((5, 5)), np.ones((5, 5)), everything, 0.0)
-    assert measured["all"] == {"rre": 0.0, "psnr": None, "ssim": None}
+    assert measured["all"] == {"rre": 0.0, "psnr": None, "ssim": None, "mae": 0.0}
     assert any("7x7" in r for r in reasons) and any("range is zero" in r for r in reasons)
     measured, reasons = metrics.compare(TRUTH, TRUTH, np.ones(TRUTH.shape, dtype=bool), 255)
     assert measured["all"]["psnr"] is None and any("identical" in r for r in reasons)

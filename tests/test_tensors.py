@@ -318,7 +318,7 @@ def _of_version_73(name, fill):
      "m.mat: holds no array of numbers of order 1 to 6; it holds s (1x1 struct), t (1 text); give a file with one"),
     (lambda: scipy.io.savemat("m.mat", {}), "m.mat: holds no array of numbers of order 1 to 6; it holds nothing; give a file with one"),
     (lambda: _of_version_73("m.mat", lambda f: f.update({"a": h5py.SoftLink("/none"), "b": h5py.ExternalLink("none", "/a")})),
-     "m.mat: holds no array of numbers of order 1 to 6; it holds a (link that leads nowhere), b (link that leads nowhere); "
+     "m.mat: holds no array of numbers of order 1 to 6; it holds a (link that leads nowhere), b (values in another file, which are not read); "
      "give a file with one"),
     (lambda: _of_version_73("m.mat", lambda f: f.create_dataset("c", data=np.array([[f.ref]], dtype=h5py.ref_dtype))),
      "m.mat: holds no array of numbers of order 1 to 6; it holds c (1x1 references); give a file with one"),
@@ -334,7 +334,7 @@ def _of_version_73(name, fill):
      "m.npz: not a readable .npz file (its content is something else); save the arrays with numpy.savez"),
     (lambda: Path("m.npz").write_bytes(b"PK\3\4 cut short"), "m.npz: damaged or cut short; get the file again"),
     (lambda: zipped("m.npz", ("a.txt",), b"text"),
-     "m.npz: holds no array of numbers of order 1 to 6; it holds a.txt (no array); give a file with one"),
+     "m.npz: holds no array of numbers of order 1 to 6; it holds a.txt (another file); give a file with one"),
     (lambda: zipped("m.npz", ("a.npy",), Path("a.npy").read_bytes(), locked=True),
      "m.npz: not a readable .npz file (packed in a way that NumPy does not write); save the arrays with numpy.savez"),
     (lambda: zipped("m.npz", ("a.npy", "a"), Path("a.npy").read_bytes()),
@@ -342,7 +342,7 @@ def _of_version_73(name, fill):
     (lambda: Path("m.mat").write_bytes(_of_version_5() + _of_version_5()[128:]),
      "m.mat: holds several variables of one name; save it again, each with a name of its own"),
     (lambda: _of_version_73("m.mat", lambda f: f.create_dataset("c", (10**5, 10**5, 10**4), "f8", chunks=(10, 10, 10))),
-     "m.mat: c is a 10000x100000x100000 float64, which is larger than the memory; give a smaller one"),
+     "m.mat: c (10000x100000x100000 float64) is larger than the memory; give a smaller array"),
     (lambda: _with_a_damaged_type("m.tif"), "m.tif: damaged or cut short; get the file again"),
     (lambda: Path("m.tif").write_bytes(b"II*\0\0\0\0\0"), "m.tif: damaged or cut short (it has no pages); get the file again"),
 ])  # fmt: skip

@@ -52,6 +52,9 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         if scale is not None:
             sd[~observed] = scale(sd[~observed])
         verdict = {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, 0.0, rng)}
+    # Nothing tells how a channel that is observed nowhere relates to the others: it may be anything that they are.
+    blind = ~observed.any(axis=(0, 1))
+    sd[..., blind] = np.maximum(sd[..., blind], values[observed].std())
     sd = sd.reshape(shape)
     noise_std = math.sqrt(fitted.noise_variance)
     return Completion(

@@ -1,9 +1,8 @@
 """The report of a run: the one place where one is made."""
 
+import math
 import platform
 from dataclasses import asdict
-
-import numpy as np
 
 from .. import __version__
 from . import threads
@@ -47,7 +46,7 @@ def report(plan, work, measures, timing):
         input=plan.described,
         missing=plan.missing,
         invented=_sum([fact["invented"] for fact in facts]),
-        noise_std=float(np.sqrt(np.mean(np.square(levels)))) if levels else None,
+        noise_std=math.hypot(*levels) / math.sqrt(len(levels)) if levels else None,
         uncertainty=uncertainty,
         metrics=measured,
         timing={"read": plan.spent, "compile": work.compiling, "complete": sum(fact["seconds"] for fact in facts), **timing},
