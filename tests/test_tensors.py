@@ -318,8 +318,8 @@ def _of_version_73(name, fill):
      "m.mat: holds no array of numbers of order 1 to 6; it holds s (1x1 struct), t (1 text); give a file with one"),
     (lambda: scipy.io.savemat("m.mat", {}), "m.mat: holds no array of numbers of order 1 to 6; it holds nothing; give a file with one"),
     (lambda: _of_version_73("m.mat", lambda f: f.update({"a": h5py.SoftLink("/none"), "b": h5py.ExternalLink("none", "/a")})),
-     "m.mat: holds no array of numbers of order 1 to 6; it holds a (link that leads nowhere), b (values in another file, which are not read); "
-     "give a file with one"),
+     "m.mat: holds no array of numbers of order 1 to 6; it holds a (link that leads nowhere), b (values in another file, "
+     "which are not read); give a file with one"),
     (lambda: _of_version_73("m.mat", lambda f: f.create_dataset("c", data=np.array([[f.ref]], dtype=h5py.ref_dtype))),
      "m.mat: holds no array of numbers of order 1 to 6; it holds c (1x1 references); give a file with one"),
     (lambda: Path("m.mat").write_bytes(h5py.File("x", "w", driver="core", backing_store=False).id.get_file_image()[:600]),

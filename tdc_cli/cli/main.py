@@ -87,8 +87,8 @@ class Group(click.Group):
     def main(self, args=None, prog_name=None, standalone_mode=True, **extra):
         """Run, print errors as ``tdc: ...`` on standard error, and exit with the code that `EXIT_CODES` names."""
         args = list(sys.argv[1:] if args is None else args)
-        if os.environ.get(_COMPLETION, "").endswith("_complete") and "COMP_WORDS" not in os.environ:
-            del os.environ[_COMPLETION]  # of a shell's completion, but no shell is asking
+        if _COMPLETION in os.environ and not _a_shell_asks():
+            del os.environ[_COMPLETION]
         if not standalone_mode:
             return super().main(args, prog_name, standalone_mode=False, obj={"command": args}, **extra)
         with streams.guarded(), _no_python_warnings(), _termination_heard():
@@ -116,6 +116,13 @@ class Group(click.Group):
             if {"-v", "--verbose"} & set(args):
                 raise
             return _complain(f"unexpected {type(error).__name__}: {error}; run again with -v for the traceback", 1)
+
+
+def _a_shell_asks():
+    """Whether the environment is that of a shell that completes what was typed, or of one that wants the script for it."""
+    shell, _, what = os.environ[_COMPLETION].partition("_")
+    asked = what == "source" or ("COMP_WORDS" in os.environ and os.environ.get("COMP_CWORD", "0").isdigit())
+    return shell in ("bash", "zsh", "fish") and what in ("source", "complete") and asked
 
 
 def _no_current_folder():

@@ -70,6 +70,11 @@ class File(click.Path):
 class FiniteRange(click.FloatRange):
     """A float within bounds; NaN, which no bound keeps out, and infinity are errors."""
 
+    name = "number"
+
+    def _describe_range(self):
+        return super()._describe_range() if (self.min, self.max) != (None, None) else ""
+
     def convert(self, value, param, ctx):
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
@@ -202,8 +207,8 @@ def _known(path, tables, commands):
                 raise ConfigError(
                     f"{path}: [{name}] has no key '{key}'; its keys are the long options: {', '.join(sorted(known)).replace('_', '-')}"
                 )
-            if isinstance(value, dict) and parameter.multiple:
-                value = [f"{k}={v}" for k, v in value.items()]
+            if parameter.multiple:
+                value = _repeated(value, parameter)
             _check_kind(path, name, key, value, parameter)
             # As text, a number is read as strictly as on the command line.
             made[name][parameter.name] = str(value) if type(value) in (int, float) else value
@@ -216,12 +221,26 @@ def own_table(ctx):
     return {**dict.fromkeys(others), ctx.info_name: ctx.command}
 
 
+def _takes_pairs(parameter):
+    return parameter.metavar == "KEY=VALUE"
+
+
+def _repeated(value, parameter):
+    """What a file says of an option that may be repeated, as a list of texts; anything else as it is."""
+    if isinstance(value, dict) and _takes_pairs(parameter):
+        return [f"{k}={v}" for k, v in value.items()]
+    values = value if isinstance(value, list) else [value]
+    plain = all(isinstance(v, str | int | float) and not isinstance(v, bool) for v in values)
+    return [str(v) for v in values] if plain and (isinstance(value, list) or not _takes_pairs(parameter)) else value
+
+
 def _check_kind(path, name, key, value, parameter):
     """ConfigError for a value that is not of the kind that the option takes."""
     if parameter.is_flag:
         fits, wanted = isinstance(value, bool), "true or false"
     elif parameter.multiple:
-        fits, wanted = isinstance(value, list) and all(isinstance(v, str) for v in value), 'a table, or a list such as ["KEY=VALUE"]'
+        fits = isinstance(value, list) and all(isinstance(each, str) for each in value)
+        wanted = 'a table, or a list such as ["KEY=VALUE"]' if _takes_pairs(parameter) else "one value, or a list of them"
     else:
         fits, wanted = isinstance(value, (str, int, float)) and not isinstance(value, bool), "a number or a string"
     if not fits or "\0" in str(value):

@@ -61,7 +61,8 @@ def shown(wanted):
                 if now - last >= LINE_SECONDS and label != COMPILING:
                     last = now
                     pace = _pace(done - began[1], total - done, now - began[0]) if label == FRAMES else ""
-                    print(f"tdc: {label}: {done} of {total}{pace}", file=sys.stderr, flush=True)
+                    how_far = f"{done} of {total}" if total > 1 else f"{done / max(total, 1e-9):.0%}"
+                    print(f"tdc: {label}: {how_far}{pace}", file=sys.stderr, flush=True)
 
             yield line
 

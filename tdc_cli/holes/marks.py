@@ -231,7 +231,7 @@ def parse_box(text):
     ConfigError
         Another way to write a box, or one without extent.
     """
-    numbers = re.fullmatch(",".join([r"\s*([-+]?\d+(?:\.\d+)?)(%?)\s*"] * 4), text)
+    numbers = re.fullmatch(",".join([r"\s*([-+]?\d+(?:\.\d+)?)(%?)\s*"] * 4), text, re.ASCII)
     if not numbers:
         raise ConfigError(f"`mask_box` {text!r} is not of the form X,Y,W,H, such as 10,10,120,40 or -20%,-10%,20%,10%")
     found = [(float(number), bool(percent)) for number, percent in zip(*[iter(numbers.groups())] * 2)]
@@ -271,6 +271,7 @@ def from_boxes(boxes, size, *, picture, dilate=0):
     for box in boxes:
         sides = (width, height, width, height)
         left, top, wide, high = (round(n * side / 100) if percent else round(n) for (n, percent), side in zip(parse_box(box), sides))
+        wide, high = max(wide, 1), max(high, 1)
         left, top = (place + side if place < 0 else place for place, side in ((left, width), (top, height)))
         inside = missing[max(0, top) : max(0, top + high), max(0, left) : max(0, left + wide)]
         if not inside.size:

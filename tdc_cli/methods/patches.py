@@ -117,7 +117,8 @@ def _completed(values, observed, config, rng, monitor):
     """`complete` of (H, W, C) values of order 1."""
     schedules = schedules_for(observed, config)
     windows = validation_windows(observed, rng) if config.calibrate or config.start == "auto" else []
-    if config.start == "auto" and (len(windows) > 1 or max(values.shape[:2]) > TUNED.longest_global):
+    hopeless = max(values.shape[:2]) > TUNED.longest_global or 1 - observed.mean() < TUNED.least_missing_global
+    if config.start == "auto" and (len(windows) > 1 or hopeless):
         config = replace(config, start="field")
         windows = windows if config.calibrate else []
     squares = len(windows) if len(windows) > 1 else 0

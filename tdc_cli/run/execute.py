@@ -4,6 +4,7 @@ import contextlib
 import time
 
 from .. import methods
+from ..errors import InputError
 from ..media import files
 from ..media.files import write_text
 from .measure import measures_for
@@ -56,12 +57,21 @@ def execute(plan, monitor=methods.silent):
     plan.store.open(plan.request.resume, plan.request.output)
     with contextlib.closing(plan.store):
         work = solve(plan, monitor)
-        plan.files.check()
+        _check_files(plan)
         with files.together():
             report = _write(plan, work, begin, monitor)
-            plan.files.check()
+            _check_files(plan)
         plan.store.remove()
     return report
+
+
+def _check_files(plan):
+    """Refuse to write where what was read has changed; regions of what is no longer there are of no use to a later run."""
+    try:
+        plan.files.check()
+    except InputError:
+        plan.store.remove()
+        raise
 
 
 def _write(plan, work, begin, monitor):

@@ -20,6 +20,9 @@ from ..media.video.clip_formats import FOLDER
 from ..names import CLIP, TENSOR
 from .streams import HOLES, stream
 
+# Level, of 255, from which on what a user paints is white.
+WHITE = 128
+
 
 class Holes(Protocol):
     """What is missing.
@@ -297,7 +300,18 @@ def may_be_copied(request, source):
     """
     if request.source is None:
         return None
-    return ~holes.from_image(*read_mask(request.source), source.shape[:2], name=str(request.source), picture=source.path).observed
+    try:
+        levels, _ = read_mask(request.source)
+        unit = holes.unit_of(float(levels.max()), str(request.source))
+    except MaskError as error:  # the words are those of masks
+        raise MaskError(f"source {str(error).removeprefix('mask ')}") from error
+    if levels.shape != tuple(source.shape[:2]):
+        sizes = (f"{width}x{height} pixels" for height, width in (levels.shape, source.shape[:2]))
+        raise MaskError(f"source {request.source} is {next(sizes)} but {source.path} is {next(sizes)}; they must have the same size")
+    copied = np.asarray(levels, dtype=float) * unit >= WHITE
+    if not copied.any():
+        raise MaskError(f"source {request.source} marks nothing; white = may be copied")
+    return copied
 
 
 def with_values(request, source, decision, count):
@@ -315,7 +329,9 @@ def with_values(request, source, decision, count):
     if count:
         said = f"{source.path}: {count} further entries are {f'NaN or {numbers}' if numbers else 'NaN'} and count as missing"
         return replace(decision, warnings=(*decision.warnings, said))
-    if numbers and alone:
+    if numbers and not alone:
+        return replace(decision, notes=(*decision.notes, f"{source.path}: no entry that is otherwise known is {numbers}"))
+    if numbers:
         raise MaskError(f"{source.path}: no entry is {numbers}; give another `missing_value`")
     return decision
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import holes, methods
 from ..errors import ConfigError, MaskError, OutputExists
+from ..holes import in_any_channel
 from ..names import CLIP, PICTURE, TENSOR
 from . import configure, outputs, sinks, sources
 from .cost import clip_cost, cost
@@ -169,6 +170,8 @@ def prepare(request, monitor=methods.silent):
     incomplete = Incomplete(source, decision.holes, begin, end, request.add_noise, request.seed, truth)
     seen = survey(incomplete, monitor)
     decision, more = _checked(request, incomplete, decision, seen)
+    if copied is not None and not incomplete.in_time and not (copied & ~in_any_channel(~next(incomplete.frames()).observed)).any():
+        raise MaskError(f"source {request.source} lies wholly within the holes of {source.path}: nothing is left to copy")
     if incomplete.in_time and truth is not None and truth.dtype.kind == "f" and not np.isfinite([seen.low, seen.high]).all():
         incomplete = replace(incomplete, truth=None)
         reasons.append("metrics are null: the truth has entries that are not finite")

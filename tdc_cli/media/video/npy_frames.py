@@ -50,8 +50,20 @@ class _Rows:
     def frames(self, start, stop):
         """Iterate over frames."""
         values = _mapped(self.path)
-        for frame in values[start:stop]:
+        rows = self._read(values, start, stop) if values.flags.c_contiguous else values[start:stop]
+        for frame in rows:
             yield Media(np.array(frame, dtype=frame.dtype.newbyteorder("="), order="C"), "array", self.path, self.sha256, format="NPY")
+
+    def _read(self, values, start, stop):
+        """Frames read one by one: a mapped file that somebody makes shorter would end the program by a signal."""
+        size = values[0].nbytes
+        with open(self.path, "rb") as file:
+            file.seek(values.offset + start * size)
+            for _ in range(start, min(stop, len(values))):
+                content = file.read(size)
+                if len(content) < size:
+                    raise InputError(f"{self.path}: was made shorter while it was worked on; run again when it is left alone")
+                yield np.frombuffer(content, values.dtype).reshape(values.shape[1:])
 
 
 def write(frames, file, clip):
