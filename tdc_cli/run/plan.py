@@ -1,5 +1,6 @@
 """Everything that can be found before any work."""
 
+import hashlib
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -181,7 +182,9 @@ def prepare(request, monitor=methods.silent):
     missing = missing_of(decision, source.count * incomplete.entries, count, int(seen.pixels.sum()), seen.grey_levels)
     regions, seconds, space = _divided(request, method, config, incomplete, seen)
     fingerprint = {**request.fingerprint(), "input": source.sha256, "mask_sha256": decision.sha256, "config": str(config),
-                   "truth": None if truth is None else truth.sha256, "regions": [[r.used, r.seen] for r in regions]}  # fmt: skip
+                   "truth": None if truth is None else truth.sha256,
+                   "copied": None if copied is None else hashlib.sha256(copied.tobytes()).hexdigest(),
+                   "regions": [[r.used, r.seen] for r in regions]}  # fmt: skip
     store = Folder(_store_folder(request), fingerprint) if kind == CLIP else Memory()
     store.check(resume=request.resume, replace=request.overwrite, output=request.output)
     return Plan(
