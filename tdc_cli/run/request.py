@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from ..errors import ConfigError
-from ..names import ALPHA, CLIP, CLIP_PATTERNS, FORMATS, PATTERNS, PICTURE, RESIDUALS, STANDARD, TENSOR
+from ..names import ALPHA, CLIP, CLIP_PATTERNS, FORMATS, PATTERNS, PICTURE, RESIDUALS, STANDARD, TENSOR, WHITE
 from .option import check_options, option
 
 # What the main result is called in a report.
@@ -66,7 +66,7 @@ class Request:
         False, form="flag", help={PICTURE: "Black = missing instead.", CLIP: "Black = missing instead.",
                                   TENSOR: "0 = missing instead, where the array says what is observed."})  # fmt: skip
     mask_threshold: float = option(
-        128, form="number", gt=0, le=255, scope=PIXELS,
+        WHITE, form="number", gt=0, le=255, scope=PIXELS,
         help="A mask pixel of at least this level, of 255, is missing; lower where soft edges leave a rim.")  # fmt: skip
     mask_dilate: int = option(
         0, form="count", ge=0, le=10_000, metavar="N", scope=PIXELS, help="Grow the holes by N pixels in every direction.")
