@@ -138,10 +138,10 @@ def _completed(values, observed, config, rng, monitor):
         draft = _draft(values, observed, np.zeros_like(observed), schedules, noise, config, rng, progress)
     scale = calibrate.fit_scale(errors, spreads, noise)
 
-    estimate = _finished(values, observed, draft, best, noise, rng, progress)
+    estimate, weight = _finished(values, observed, draft, best, noise, rng, progress)
     first = draft.schedules[0].draft[0]
     used = {name: getattr(first, name) for name in ("size", "members", "window", "stride")} | {"passes": sum(s.passes for s in schedules)}
-    parameters = asdict(config) | used | {"global_in_start": draft.start, "global_in_result": draft.shares[best],
+    parameters = asdict(config) | used | {"global_in_start": draft.start, "global_in_result": weight,
                                           "falling_in_result": TUNED.falling_share if best else 0.0}  # fmt: skip
     done = Completion(mean=estimate, noise_std=math.sqrt(noise) if noise else None, parameters=parameters)
     if not config.calibrate:
@@ -176,6 +176,9 @@ class _Draft:
         By each schedule.
     shares : list of float
         For every mixture, that is the first result alone and its mean with each other one, the weight of the global model beside it.
+    agreements : list of float
+        Of the mixtures that have such a weight, at the held-out entries: mean product of what is lacking, truth less mixture, and of what
+        the global model would add, global model less mixture.
     variances : list of ndarray or None
         Relative variances of the mixtures.
     errors : list of ndarray
@@ -188,13 +191,18 @@ class _Draft:
     whole: np.ndarray | None
     estimates: list
     shares: list
+    agreements: list
     variances: list
     errors: list
     spreads: list
 
+    def mixture(self, number):
+        """The first result alone, or its mean with another one."""
+        return _mixed(self.estimates[0], self.estimates[number])
+
     def result(self, number):
         """A mixture, and the global model beside it."""
-        mixed = _mixed(self.estimates[0], self.estimates[number])
+        mixed = self.mixture(number)
         return mixed + self.shares[number] * (self.whole - mixed) if self.shares[number] else mixed
 
 
@@ -207,7 +215,7 @@ def _draft(values, observed, held, schedules, noise, config, rng, progress):
         start = start + weight * (whole - start)
     window = config.window or (TUNED.far if weight > TUNED.much else Settings.window)
     schedules = [schedule.changed(window=window) for schedule in schedules]
-    estimates, variances, shares, errors, spreads = [], [], [], [], []
+    estimates, variances, shares, agreements, errors, spreads = [], [], [], [], [], []
     for schedule in schedules:
         estimate, variance = refine_blocks(values, kept, start, schedule.draft, noise, rng, progress, config.calibrate)
         estimates.append(estimate)
@@ -215,9 +223,10 @@ def _draft(values, observed, held, schedules, noise, config, rng, progress):
         variances.append(_mixed(variances[0], variance) if variances else variance)
         share = _best_weight(values, mixed, whole, held) if config.start == "auto" and weight else 0.0
         shares.append(share)
+        agreements.append(float(np.mean(((values - mixed) * (whole - mixed))[held])) if share else 0.0)
         errors.append((mixed + share * (whole - mixed) - values)[held] if share else (mixed - values)[held])
         spreads.append(np.sqrt(variances[-1][held]) if config.calibrate else errors[-1])
-    return _Draft(schedules, weight, whole, estimates, shares, variances, errors, spreads)
+    return _Draft(schedules, weight, whole, estimates, shares, agreements, variances, errors, spreads)
 
 
 def _global_part(values, kept, held, start, config, rng):
@@ -238,14 +247,34 @@ def _mixed(first, other):
 
 
 def _finished(values, observed, draft, best, noise, rng, progress):
-    """Estimate of every entry by the last part of the run, from what the schedules up to number `best` gave in the first."""
+    """Estimate of every entry by the last part of the run, from what the schedules up to number `best` gave in the first, and the weight
+    of the global model in it."""
     results = [refine_blocks(values, observed, estimate, schedule.finish, noise, rng, progress, False)[0] if schedule.finish else estimate
                for estimate, schedule in zip(draft.estimates[: best + 1], draft.schedules)]  # fmt: skip
-    estimate = _mixed(results[0], results[best])
+    estimate, weight = _mixed(results[0], results[best]), 0.0
     if draft.shares[best]:
+        before = draft.mixture(best)
+        weight = _weight_in_the_end(draft.agreements[best], (estimate - before)[~observed], (draft.whole - before)[~observed])
         # What is observed, if only with noise, the patches know better: the global model does not know how much noise there is.
-        estimate = np.where(observed, estimate, estimate + draft.shares[best] * (draft.whole - estimate))
-    return np.where(observed, values, estimate) if noise == 0 else estimate
+        estimate = np.where(observed, estimate, estimate + weight * (draft.whole - estimate))
+    return (np.where(observed, values, estimate) if noise == 0 else estimate), weight
+
+
+def _weight_in_the_end(agreement, changes, additions):
+    """Weight of the global model beside what the last passes have bettered, least squares where a change has nothing to do with the error
+    that it leaves.
+
+    Parameters
+    ----------
+    agreement : float
+        Mean product of what the draft lacked and what the global model would have added, at held-out entries.
+    changes : (n,) ndarray
+        Of missing entries, from the draft to the end.
+    additions : (n,) ndarray
+        What the global model would have added to the draft at the same entries.
+    """
+    apart = np.mean((additions - changes) ** 2)
+    return float(np.clip((agreement - np.mean(changes * additions)) / max(apart, np.finfo(float).tiny), 0.0, 1.0))
 
 
 def _deviations(variance, estimated, scale):
