@@ -42,6 +42,8 @@ PLACES = {
     "markupsafe": {"view"},
     "cv2": {"methods"},
     "tensorly": {"peers"},
+    "dask": {"run"},
+    "distributed": {"run"},
 }
 # Modules that may import NumPy only inside functions, because `tdc --help` imports them.
 QUICK = {"cli", "errors", "names", "__init__", "__main__"}

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -232,6 +232,14 @@ class Request:
         """Whether every output is there: each appears whole, the main one last."""
         return all(path.exists() for path in self.outputs.values())
 
+    def absolute(self):
+        """The same request with all paths from the root, as a process in another folder, or on another machine, needs them."""
+        named = {"input", "output", *(f.name for f in _options(self) if f.metadata["option"].form == "path")}
+        words = ("", STANDARD, *([self.mask] if self.by_transparency else []))
+        given = {name: getattr(self, name) for name in named}
+        paths = {name: Path(path).absolute() for name, path in given.items() if path is not None and str(path) not in map(str, words)}
+        return replace(self, **paths)
+
     def fingerprint(self):
         """All that the completed values depend on and that is said by options, ready for JSON; files by their names only."""
         return {f.name: _plain(getattr(self, f.name)) for f in _options(self) if f.metadata["option"].affects_result}
@@ -249,6 +257,9 @@ class FolderOptions:
         help="Files to work on at the same time; they share the cores.")  # fmt: skip
     fail_fast: bool = option(
         False, form="flag", scope=(PICTURE,), affects_result=False, help="Begin no further file after one has failed.")
+    cluster: str | None = option(
+        None, metavar="ADDRESS", scope=(PICTURE,), affects_result=False,
+        help="Work on the workers of the Dask scheduler at tcp://HOST:PORT, in place of --jobs; see docs/scale.md.")  # fmt: skip
 
 
 def check(request):
