@@ -40,3 +40,7 @@ class OutputExists(OutputError):
 
 class NumericalError(TdcError):
     """A computation produced values that are not finite."""
+
+
+class WorkerLost(TdcError):
+    """A process that worked on a part of the input was killed."""

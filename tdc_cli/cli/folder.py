@@ -13,7 +13,7 @@ LONG_COMPILATION = 5.0  # seconds; loading what was compiled before takes less
 _PASSED_OVER = {"hidden": "hidden {}", "other": "other kinds {}", "masks": "masks {}", "folders": "folders {} (--recursive enters them)"}
 
 
-def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, as_json, dry_run, quiet, verbose, progress):
+def complete_many(template, inputs, *, recursive, mask_suffix, fail_fast, as_json, dry_run, quiet, verbose, progress):
     """Complete pictures and folders of pictures.
 
     Parameters
@@ -21,7 +21,7 @@ def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, 
     template : Request
         See `run.folders.plan`.
     inputs : sequence of Path
-    recursive, mask_suffix, jobs, fail_fast, as_json, dry_run, quiet, verbose, progress
+    recursive, mask_suffix, fail_fast, as_json, dry_run, quiet, verbose, progress
         The options of these names.
 
     Returns
@@ -39,7 +39,7 @@ def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, 
     start = time.perf_counter()
     extension = template.format and f".{template.format}"
     batch = folders.plan(template, inputs, recursive=recursive, mask_suffix=mask_suffix, extension=extension)
-    jobs, threads = share(jobs, len(batch.tasks), template.threads)
+    jobs, threads = share(template.jobs, len(batch.tasks), template.threads)
     if jobs * threads > available() and not quiet:
         echo(f"tdc: note: {jobs} jobs of {threads} threads share {available()} cores", err=True)
     with options.working(), shown(progress if progress is not None else not quiet) as monitor:
