@@ -44,3 +44,7 @@ class ClusterError(TdcError):
 
 class NumericalError(TdcError):
     """A computation produced values that are not finite."""
+
+
+class WorkerLost(TdcError):
+    """A process that worked on a part of the input was killed."""

@@ -14,7 +14,7 @@ LONG_COMPILATION = 5.0  # seconds; loading what was compiled before takes less
 _PASSED_OVER = {"hidden": "hidden {}", "other": "other kinds {}", "masks": "masks {}", "folders": "folders {} (--recursive enters them)"}
 
 
-def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, cluster, as_json, dry_run, quiet, verbose, progress):
+def complete_many(template, inputs, *, recursive, mask_suffix, fail_fast, cluster, as_json, dry_run, quiet, verbose, progress):
     """Complete pictures and folders of pictures.
 
     Parameters
@@ -22,7 +22,7 @@ def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, 
     template : Request
         See `run.folders.plan`.
     inputs : sequence of Path
-    recursive, mask_suffix, jobs, fail_fast, cluster, as_json, dry_run, quiet, verbose, progress
+    recursive, mask_suffix, fail_fast, cluster, as_json, dry_run, quiet, verbose, progress
         The options of these names.
 
     Returns
@@ -44,7 +44,7 @@ def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, 
     if cluster is not None:
         workers = _of_cluster(batch, cluster, template.threads, dry_run)
     else:
-        workers = _of_this_machine(batch, jobs, template.threads, quiet)
+        workers = _of_this_machine(batch, template.jobs, template.threads, quiet)
     with workers as how, options.working(), shown(progress if progress is not None else not quiet) as monitor:
         records = run(batch, dry=dry_run, fail_fast=fail_fast, monitor=monitor, **how)
         took = time.perf_counter() - start

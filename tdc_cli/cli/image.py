@@ -21,7 +21,7 @@ from .folder import complete_many
 @options.config(options.own_table)
 @click.pass_context
 def complete_image(
-    ctx, inputs, output, mask_suffix, recursive, jobs, fail_fast, cluster, json, dry_run, quiet, verbose, progress, **chosen
+    ctx, inputs, output, mask_suffix, recursive, fail_fast, cluster, json, dry_run, quiet, verbose, progress, **chosen
 ):
     """Fill in the missing pixels of the picture INPUT: PNG, JPEG, JPEG XL, TIFF, WebP, BMP or a .npy array; - is standard input.
 
@@ -45,7 +45,7 @@ def complete_image(
     if len(inputs) > 1 or inputs[0].is_dir():
         if output == STANDARD or Path(STANDARD) in inputs:
             raise click.UsageError("- stands for one picture; several are read from files and written to a folder", ctx)
-        many = {"recursive": recursive, "mask_suffix": mask_suffix, "jobs": jobs, "fail_fast": fail_fast, "cluster": cluster}
+        many = {"recursive": recursive, "mask_suffix": mask_suffix, "fail_fast": fail_fast, "cluster": cluster}
         return complete_many(request, inputs, **many, **how)
     if cluster is not None:
         raise click.UsageError("--cluster is for several pictures or a folder of them", ctx)

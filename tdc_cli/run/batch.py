@@ -85,7 +85,7 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
             if fail_fast and failed:
                 return
             if i not in records:
-                yield i, look if dry else complete, replace(task.request, threads=threads, **once)
+                yield i, look if dry else complete, replace(task.request, threads=threads, jobs=1, **once)
 
     swept = [task.request for task in batch.tasks if task.request is not None and not dry]
     outputs.sweep(swept)

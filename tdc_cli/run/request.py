@@ -8,11 +8,13 @@ from pathlib import Path
 
 from ..errors import ConfigError
 from ..names import ALPHA, CLIP, CLIP_PATTERNS, FORMATS, PATTERNS, PICTURE, RESIDUALS, STANDARD, TENSOR, WHITE
+from .memory import parsed
 from .option import check_options, option
 
 # What the main result is called in a report.
 MAIN = {PICTURE: "image", CLIP: "clip", TENSOR: "tensor"}
 PIXELS = (PICTURE, CLIP)
+SMALLEST_REGION = 32  # pixels
 _PATH = os.PathLike | str
 
 
@@ -135,6 +137,16 @@ class Request:
     threads: int | None = option(
         None, form="count", ge=1, le=10_000, affects_result=False, default_words="the cores",
         help="Threads to use for each input.")  # fmt: skip
+    jobs: int = option(
+        1, form="count", ge=1, le=1000, metavar="N", scope=PIXELS, affects_result=False,
+        help={PICTURE: "Regions of a large picture, or files of a folder, to work on at the same time; they share the cores.",
+              CLIP: "Regions to work on at the same time; they share the cores."})  # fmt: skip
+    memory: str | None = option(
+        None, metavar="SIZE", scope=PIXELS, affects_result=False, default_words="half of what is free",
+        help="Memory to keep to, such as 2G or 500M: what is larger is completed in regions.")  # fmt: skip
+    region: int | str | None = option(
+        None, form="side", metavar="auto|whole|N", scope=PIXELS, default_words="auto",
+        help="Side, in pixels, of the regions that are completed one at a time; whole: rows and columns are not divided.")  # fmt: skip
     chunk: int | None = option(
         None, form="chunk", metavar="auto|N", scope=(CLIP,), default_words="auto",
         help="Frames that are completed together; more take more memory.")  # fmt: skip
@@ -172,7 +184,7 @@ class Request:
         False, form="flag", scope=(PICTURE,), affects_result=False,
         help="Pass over what is finished already, to go on where a run stopped.")  # fmt: skip
     resume: bool = option(
-        False, form="flag", scope=(CLIP,), affects_result=False,
+        False, form="flag", scope=PIXELS, affects_result=False,
         help="Go on with the finished regions of a run that was interrupted or killed.")  # fmt: skip
 
     @property
@@ -252,9 +264,6 @@ class FolderOptions:
     mask_suffix: str = option(
         "", metavar="TEXT", scope=(PICTURE,), help="What follows a picture's name in that of its mask, such as _mask.")
     recursive: bool = option(False, form="flag", scope=(PICTURE,), affects_result=False, help="Enter folders in folders.")
-    jobs: int = option(
-        1, form="count", ge=1, metavar="N", scope=(PICTURE,), affects_result=False,
-        help="Files to work on at the same time; they share the cores.")  # fmt: skip
     fail_fast: bool = option(
         False, form="flag", scope=(PICTURE,), affects_result=False, help="Begin no further file after one has failed.")
     cluster: str | None = option(
@@ -278,6 +287,10 @@ def check(request):
         raise ConfigError(f"`noise_std` {request.noise_std:g} is negative or not finite; give a standard deviation, such as 0.1, or auto")
     if request.missing_pattern is not None and request.missing_ratio is None:
         raise ConfigError("`missing_pattern` needs a `missing_ratio`")
+    if request.memory is not None:
+        parsed(request.memory)
+    if not (request.region in (None, "whole") or (isinstance(request.region, int) and request.region >= SMALLEST_REGION)):
+        raise ConfigError(f"`region` is {request.region!r}; give a side of at least {SMALLEST_REGION} pixels, or whole")
     said = [name for name in ("mask", "mask_color", "missing_ratio") if getattr(request, name) is not None]
     said += ["mask_box"] if request.mask_box else []
     if said[:2] == ["mask", "missing_ratio"]:
