@@ -182,6 +182,7 @@ class Method:
 
 
 _METHODS = (
+    Method("auto", "patches, and exemplar inside of holes too deep to be predicted", "tdc_cli.methods.auto", uncertainty=True),
     Method("patches", "groups of similar patches, each a low-rank Gaussian", "tdc_cli.methods.patches",
            uncertainty=True),
     Method("field", "coloured Gaussian field: a smooth picture with correlated channels", "tdc_cli.methods.field", uncertainty=True),

@@ -66,7 +66,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     mean, sd = np.where(stacks[1], stacks[0], 0.0), np.zeros(stacks[0].shape)
     for k in range(shape[-1]):
         where = f" in frame {k}" if shape[-1] > 1 else ""
-        _fill_picture(mean[k], sd[k], stacks[1][k], source, rng, _told(monitor, k, shape[-1]), where)
+        fill_picture(mean[k], sd[k], stacks[1][k], source, rng, _told(monitor, k, shape[-1]), where)
     monitor(shape[-1], shape[-1], "filling")
     holes = ~stacks[1].all(axis=3)
 
@@ -83,12 +83,35 @@ def _told(monitor, done, total):
     return lambda share: monitor(done + share, total, "filling")
 
 
-def _fill_picture(mean, sd, observed, source, rng, tell, where):
-    """Fill one picture, (H, W, C), in place."""
+def fill_picture(mean, sd, observed, source, rng, tell, where, predicted=None):
+    """Fill one picture in place.
+
+    Parameters
+    ----------
+    mean, sd : (H, W, C) ndarray of float64
+        Known entries and their standard deviations; what is filled is written into both.
+    observed : (H, W, C) ndarray of bool
+    source : (H, W) ndarray of bool, or None
+        May be copied; None: all known pixels.
+    rng : numpy.random.Generator
+    tell : callable
+        Called as ``tell(share)`` with the share of the work that is done.
+    where : str
+        What follows "observed" in a message, such as " in frame 3".
+    predicted : (H, W) ndarray of bool, or None
+        Observed pixels that are estimates: compared with, and not copied.
+
+    Raises
+    ------
+    InputError
+        Nothing is left to copy.
+    """
     hole = ~observed.all(axis=2)
     if not hole.any():
         return
     copyable = ~hole if source is None else ~hole & source
+    if predicted is not None:
+        copyable &= ~predicted
     if not copyable.any():
         what = "of `source` " if source is not None else ""
         raise InputError(f"exemplar copies whole pixels, and no pixel {what}is observed in all channels{where}; try method patches")

@@ -33,7 +33,7 @@ CHUNK = 512
 FLOOR = 3e-3
 
 
-def refine(values, observed, start, stages, *, frames=1, noise_variance=0.0, rng, tick=lambda: None, variance=False):
+def refine(values, observed, start, stages, *, frames=1, noise_variance=0.0, rng, tick=lambda: None, variance=False, left_out=None):
     """Complete a picture, or the frames of a clip, by patch groups, from a first estimate.
 
     Parameters
@@ -55,6 +55,8 @@ def refine(values, observed, start, stages, *, frames=1, noise_variance=0.0, rng
         Called after every pass.
     variance : bool
         Whether to return the variance too.
+    left_out : (H, W) ndarray of bool, or None
+        Missing pixels that are not worth an estimate: no group is made for them alone, and most stay as they were.
 
     Returns
     -------
@@ -75,7 +77,7 @@ def refine(values, observed, start, stages, *, frames=1, noise_variance=0.0, rng
     del start
     if not noise:
         np.copyto(estimate, data, where=known)
-    problem, spread = _Problem(data, known, noise, frames), None
+    problem, spread = _Problem(data, known, noise, frames, left_out), None
     with kernel_threads():
         for settings in stages:
             if settings.share == 1:
@@ -103,6 +105,7 @@ class _Problem:
     known: np.ndarray
     noise: float
     frames: int
+    left_out: np.ndarray | None
 
     @property
     def shape(self):
@@ -114,6 +117,8 @@ class _Problem:
         before, spread = estimate.copy(), None
         taper = _taper(settings.depth * len(estimate), settings.size, settings.taper)
         absent = np.ones_like(self.known[0]) if self.noise else ~self.known.all(axis=0)
+        if self.left_out is not None:
+            absent &= ~self.left_out
         wanted = _touched(absent.reshape(self.shape), settings)
         ridges = np.geomspace(settings.first_ridge, settings.last_ridge, settings.passes)
         for number, ridge in enumerate(ridges):
