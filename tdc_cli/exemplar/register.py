@@ -22,7 +22,7 @@ from .pyramid import halved, nearest
 # The coarsest scale is at least this wide, and shifts up to FARTHEST of its pixels are tried there.
 COARSEST, FARTHEST = 24, 4
 # Pixels that a step looks at, at most; the least that an affine map asks for.
-MOST, LEAST = 8000, 200
+MOST, LEAST = 4000, 200
 # Steps at a scale; a step that moves no pixel by more than this ends them.
 STEPS, SETTLED = 12, 5e-3
 # A simpler map may agree worse by this factor; a difference is an outlier from this many median ones on.
@@ -95,13 +95,18 @@ def register(one, other, start=None):
     shift[:2, 2] = np.rint(start[:2, 2])
     pure = np.allclose(start[:2, :2], np.eye(2), atol=1e-9)
     candidates = [IDENTITY, shift, start, affine] if pure else [start, affine]
-    differences = [_differences(one, other, 0, m)[0] for m in candidates]
-    if not all(map(len, differences)):
-        return IDENTITY, np.inf
-    limit = max(OUTLIER * min(np.median(np.abs(d)) for d in differences), 1e-6)
-    costs = [np.minimum(d**2, limit**2).mean() for d in differences]
+    costs = [agreement(one, other, m) for m in candidates]
     chosen = next(k for k, cost in enumerate(costs) if cost <= SIMPLER**2 * min(costs) + 1e-12)
-    return candidates[chosen], float(costs[chosen])
+    return candidates[chosen], costs[chosen]
+
+
+def agreement(one, other, map_):
+    """Mean squared difference of two frames where both are known, outliers cut, the change of light taken out; infinite where none is."""
+    apart, *_ = _differences(one, other, 0, map_)
+    if not len(apart):
+        return np.inf
+    limit = OUTLIER * float(np.median(np.abs(apart)))
+    return float(np.minimum(apart**2, limit**2).mean()) if limit else 0.0
 
 
 def moved(map_, rows, columns):
@@ -114,14 +119,15 @@ def whole(map_):
     return bool((map_[:2, :2] == np.eye(2)).all() and (map_ == np.rint(map_)).all())
 
 
-def _points(known):
+def points(known):
+    """Rows and columns of up to `MOST` of the known pixels, evenly."""
     places = np.flatnonzero(known)
     return np.divmod(places[:: -(-len(places) // MOST) or 1], known.shape[1])
 
 
 def _differences(one, other, level, map_):
     """Differences of the frames where both are known, their median taken out, and which (rows, columns, places) they belong to."""
-    rows, columns = _points(one.known[level])
+    rows, columns = points(one.known[level])
     places = moved(map_, rows, columns)
     sure = map_coordinates(other.known[level].astype(np.float32), places, order=1, mode="constant") >= WHOLE
     rows, columns, places = rows[sure], columns[sure], places[:, sure]

@@ -195,7 +195,7 @@ _METHODS = (
     Method("datc-nx", "datc without the low-rank part: the mixture alone", "tdc_cli.methods.datc",
            preset={"low_rank": False, "residual": "mixture"}, uncertainty=True),
     Method("exemplar", "large holes filled with what looks right: copies from elsewhere, patch by patch", "tdc_cli.methods.exemplar",
-           uncertainty=True, context=0),
+           uncertainty=True, context=8, chunk=96),
     Method("biharmonic", "scikit-image's biharmonic inpainting, channel by channel", "tdc_cli.methods.biharmonic",
            context=0),
     # What to compare with.

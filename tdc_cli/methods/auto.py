@@ -5,21 +5,23 @@ variance is at most a share of the variance of the surroundings; where it is mor
 filled with what looks right, what was predicted beside it being known.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
-from scipy.ndimage import binary_opening, find_objects, uniform_filter
+from scipy.ndimage import binary_opening, find_objects
 
 from ..errors import ConfigError
-from ..exemplar.deep import RIM, core, deep
+from ..exemplar.deep import core, deep, patch_variance
 from ..tensor import check_observed
-from . import exemplar, patches, silent
+from . import Completion, exemplar, patches, patches_clip, silent
+from .exemplar_clip import as_given, by_frame, fill_clip
 from .parameters import parameter
 
 # Pixels beside the holes that the estimate looks at.
 MARGIN = 64
-# The variance of the surroundings of a pixel is the mean of those within patches of known pixels in a square about it, of these sides.
-PATCH, SURROUNDINGS = 7, 4 * RIM + 1
+# What a frame within the reach of groups shows of a deep hole of a clip is taken from it as it is where the frames, moved, differ by at
+# most this share of the variance around; else groups do better.
+AGREEING = 0.1
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     if source is not None and source.shape != values.shape[:2]:
         raise ConfigError(f"source has {' x '.join(map(str, source.shape))} pixels, the values {' x '.join(map(str, values.shape[:2]))}")
     if config.frames is not None:
-        return patches.complete(values, observed, config, rng=rng, monitor=monitor)
+        return _complete_clip(values, observed, config, rng, monitor, source)
     flat = (*values.shape[:2], -1)
     known = observed.reshape(flat)
     whole = known.all(axis=2) if source is None else known.all(axis=2) & source
@@ -73,7 +75,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     done = patches.complete(
         values[box], observed[box], config, rng=rng, monitor=lambda k, total, label: monitor(k, total + 1, label), left_out=core
     )
-    mean = np.where(observed, values, 0.0)
+    mean = np.where(observed, values, 0.0).copy(order="C")
     mean[box] = done.mean
     sd, invented = np.zeros(values.shape), holes
     if done.sd is not None:
@@ -82,10 +84,42 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
         invented = holes.copy()
         invented[box] &= ~_sure(done.mean.reshape(known[box].shape), done.sd.reshape(known[box].shape), part, config.line)
     left = np.broadcast_to(~invented[..., None], known.shape)
-    exemplar.fill_picture(mean.reshape(flat), sd.reshape(flat), left, source, rng, lambda share: monitor(99 + share, 100, "filling"), "",
+    exemplar.fill_picture(mean.reshape(flat), sd.reshape(flat), left, source, rng, lambda share: monitor(99, 100, "filling"),
                           predicted=holes & ~invented)  # fmt: skip
+    monitor(100, 100, "filling")
     if done.sd is None:
         return replace(done, mean=mean, invented=invented)
+    return replace(done, mean=mean, sd=sd, predictive_sd=np.hypot(sd, done.noise_std) if done.noise_std else sd, invented=invented)
+
+
+def _complete_clip(values, observed, config, rng, monitor, source):
+    """`complete` of a clip: what frames nearby show is left to the groups, unless whole frames agree; the rest of deep holes is filled."""
+    if config.frames >= values.ndim:
+        raise ConfigError(f"frames is {config.frames}, but the modes of the values are 0 to {values.ndim - 1}", fields=("frames",))
+    known = by_frame(observed, config.frames)
+    complete_ = known.all(axis=3) if source is None else known.all(axis=3) & source
+    # A frame without a pixel to copy is left to the groups.
+    holes = np.stack([deep(~frame.any(axis=2)) & whole.any() for frame, whole in zip(known, complete_, strict=True)])
+    if not holes.any():
+        return patches.complete(values, observed, config, rng=rng, monitor=monitor)
+
+    def leave(share, gap):
+        return (gap > 0) & (gap <= patches_clip.REACH) & (share > AGREEING)
+
+    given, unknown = by_frame(np.where(observed, values, 0.0), config.frames), ~known.all(axis=3) & ~holes
+    filled = fill_clip(given, holes, unknown, source, rng, lambda share: monitor(round(10 * share), 100, "filling"), leave)
+    where, made, sd = (as_given(stacked, values.shape, config.frames) for stacked in (
+        np.broadcast_to(filled.filled[..., None], known.shape), filled.values, filled.spread))  # fmt: skip
+    invented = np.moveaxis(filled.invented, 0, -1)
+    if (observed | where).all() and config.noise_std == 0:
+        monitor(100, 100, "filling")
+        sd = sd if config.calibrate else None
+        return Completion(mean=made, sd=sd, predictive_sd=sd, invented=invented, parameters=asdict(config))
+    done = patches.complete(np.where(where, made, values), observed | where, config, rng=rng, monitor=monitor)
+    mean = np.where(where, made, done.mean)
+    if done.sd is None:
+        return replace(done, mean=mean, invented=invented)
+    sd = np.where(where, sd, done.sd)
     return replace(done, mean=mean, sd=sd, predictive_sd=np.hypot(sd, done.noise_std) if done.noise_std else sd, invented=invented)
 
 
@@ -96,22 +130,9 @@ def _box(lost):
 
 def _sure(mean, sd, known, line):
     """Pixels, (H, W), whose estimates leave open at most the share `line` of the variance of the known pixels around, channels together."""
-    variance = np.zeros(known.shape)
-    for c in range(mean.shape[2]):
-        # From the middle of the range, so that little is lost in the difference of squares.
-        centred = mean[..., c] - mean[..., c].mean()
-        first, second = (_around(power, known, PATCH) for power in (centred, centred**2))
-        variance += _around(np.maximum(second - first**2, 0.0), known, SURROUNDINGS)
-    sure = ((sd**2).sum(axis=2) <= line * variance) & ~core(~known)
+    sure = ((sd**2).sum(axis=2) <= line * patch_variance(mean, known)) & ~core(~known)
     # Without specks that are predicted, which nothing known is next to.
     return binary_opening(sure | known, np.ones((3, 3))) & ~known
-
-
-def _around(plane, known, side):
-    """Mean of what is `known` of a plane in the square of a side about every pixel; 0 where nothing is."""
-    weight = uniform_filter(known.astype(float), side, mode="constant")
-    total = uniform_filter(np.where(known, plane, 0.0), side, mode="constant")
-    return np.where(weight > 0.5 / side**2, total / np.maximum(weight, 0.5 / side**2), 0.0)
 
 
 def warm_up(order, config):
@@ -120,4 +141,4 @@ def warm_up(order, config):
     hole = np.zeros((16, 16, 1), bool)
     hole[6:9, 6:9] = True
     picture = np.random.default_rng(0).random(hole.shape)
-    exemplar.fill_picture(picture, np.zeros(hole.shape), ~hole, None, np.random.default_rng(0), lambda share: None, "")
+    exemplar.fill_picture(picture, np.zeros(hole.shape), ~hole, None, np.random.default_rng(0), lambda share: None)
