@@ -108,7 +108,7 @@ class Request:
     frame_rate: Fraction | None = option(
         None, form="rate", metavar="RATE", scope=(CLIP,), affects_result=False,
         help="Frames a second, 25 or 30000/1001, of an input that holds no times.")  # fmt: skip
-    method: str = option("patches", form="method", defaults={TENSOR: "datc"}, help="How to complete; see 'tdc methods'.")
+    method: str = option("auto", form="method", defaults={TENSOR: "datc"}, help="How to complete; see 'tdc methods'.")
     source: _PATH | None = option(
         None, form="path", metavar="PATH", scope=PIXELS,
         help="Picture that marks, in white, what may be copied into holes by methods that copy, such as exemplar.")  # fmt: skip
