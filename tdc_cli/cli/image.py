@@ -35,7 +35,7 @@ def complete_image(
         raise click.UsageError("--json and -o - both want standard output; write the report with --report FILE", ctx)
     if chosen["overwrite"] and chosen["skip_existing"]:
         raise click.UsageError("--overwrite and --skip-existing exclude each other", ctx)
-    if cluster is not None and jobs > 1:
+    if cluster is not None and chosen["jobs"] > 1:
         raise click.UsageError("--cluster and --jobs exclude each other: the cluster's workers do the work", ctx)
     if mask_suffix and not (chosen["mask"] and chosen["mask"].is_dir()):
         raise click.UsageError("--mask-suffix needs a --mask that is a folder", ctx)
