@@ -10,6 +10,9 @@ alone, a numpy.random.Generator. `monitor` is called as `silent` says, at the en
 the units of `values`; among its parameters are those alone that differ from `config` or are found. What cannot be used is an InputError
 or a ConfigError, a computation that breaks down a NumericalError.
 
+A method whose work grows with what is to be filled may take the keyword `wanted`, an array of bool or None: the missing entries whose
+estimates matter, where others are kept as they are. It leaves these others out, with any finite estimate.
+
 To add a method, write the module and add a line to `REGISTRY`. It holds names only, so that listing methods imports none of them, nor
 NumPy: a shell completes their names.
 """
@@ -17,6 +20,7 @@ NumPy: a shell completes their names.
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import typing
 from dataclasses import dataclass, field, fields
 
@@ -140,6 +144,10 @@ class Method:
     def load(self):
         """Import and return the method's module."""
         return importlib.import_module(self.module)
+
+    def takes(self, keyword):
+        """Whether the method has a keyword beyond those of all methods."""
+        return keyword in inspect.signature(self.load().complete).parameters
 
     @property
     def parameters(self):

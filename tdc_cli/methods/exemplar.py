@@ -26,7 +26,7 @@ class Config(Parameters):
     )
 
 
-def complete(values, observed, config=Config(), *, rng, monitor=silent, source=None):
+def complete(values, observed, config=Config(), *, rng, monitor=silent, source=None, wanted=None):
     """Fill every pixel that lacks an entry; entries of it that are observed are kept.
 
     Parameters
@@ -42,6 +42,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
         Called as ``monitor(done, total, label)``.
     source : (H, W) ndarray of bool, or None
         True = may be copied. None: all known pixels.
+    wanted : (H, W, ...) ndarray of bool, or None
+        Missing entries to fill; None: all of them.
 
     Returns
     -------
@@ -62,13 +64,13 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     # Frames first, then rows and columns, then channels.
     last = (lambda a: a[..., None]) if config.frames is None else (lambda a: np.moveaxis(a, config.frames, -1))
     shape = last(values).shape
-    stacks = [np.moveaxis(last(a), -1, 0).reshape(shape[-1], *shape[:2], -1) for a in (values, observed)]
+    stacks = [np.moveaxis(last(a), -1, 0).reshape(shape[-1], *shape[:2], -1) for a in (values, observed, ~observed if wanted is None else wanted)]
     mean, sd = np.where(stacks[1], stacks[0], 0.0), np.zeros(stacks[0].shape)
     for k in range(shape[-1]):
         where = f" in frame {k}" if shape[-1] > 1 else ""
-        _fill_picture(mean[k], sd[k], stacks[1][k], source, rng, _told(monitor, k, shape[-1]), where)
+        _fill_picture(mean[k], sd[k], stacks[1][k], stacks[2][k], source, rng, _told(monitor, k, shape[-1]), where)
     monitor(shape[-1], shape[-1], "filling")
-    holes = ~stacks[1].all(axis=3)
+    holes = stacks[2].any(axis=3)
 
     def as_given(stack):
         made = np.moveaxis(stack.reshape(shape[-1], *shape[:-1]), 0, -1)
@@ -83,12 +85,12 @@ def _told(monitor, done, total):
     return lambda share: monitor(done + share, total, "filling")
 
 
-def _fill_picture(mean, sd, observed, source, rng, tell, where):
+def _fill_picture(mean, sd, observed, wanted, source, rng, tell, where):
     """Fill one picture, (H, W, C), in place."""
-    hole = ~observed.all(axis=2)
+    hole, unknown = wanted.any(axis=2), ~observed.all(axis=2)
     if not hole.any():
         return
-    copyable = ~hole if source is None else ~hole & source
+    copyable = ~unknown if source is None else ~unknown & source
     if not copyable.any():
         what = "of `source` " if source is not None else ""
         raise InputError(f"exemplar copies whole pixels, and no pixel {what}is observed in all channels{where}; try method patches")
@@ -96,7 +98,7 @@ def _fill_picture(mean, sd, observed, source, rng, tell, where):
     with kernel_threads():
         for k, region in enumerate(regions):
             box = region.box
-            blank = hole[box] & ~region.hole
+            blank = unknown[box] & ~region.hole
             done = fill(mean[box], region.hole, blank, copyable[box], rng=rng, tell=lambda share, k=k: tell((k + share) / len(regions)))
             rows, columns = np.divmod(done.pixels, region.hole.shape[1])
             open_ = ~observed[box][rows, columns]

@@ -26,14 +26,14 @@ class Config(Parameters):
     noise_std: float | str = noise_level("0: the observed entries are exact; `auto`: learnt.")
 
 
-def complete(values, observed, config=Config(), *, rng, monitor=silent):
+def complete(values, observed, config=Config(), *, rng, monitor=silent, wanted=None):
     """Fit the field: modes 0 and 1 are the picture, all others its channels; only standard deviations are drawn.
 
     Without noise the standard deviations of missing entries are scaled by the errors of observed ones that are held out. Under noise they
     are the model's own: the noise of what is held out hides the error of the estimate.
     """
     shape = values.shape
-    values, observed = (a.reshape(*shape[:2], -1) for a in (values, observed))
+    values, observed, wanted = (a.reshape(*shape[:2], -1) for a in (values, observed, ~observed if wanted is None else wanted))
     noise = None if config.noise_std == "auto" else float(config.noise_std) ** 2
     fitted, sd = field.solve_with_sd(
         values,
@@ -44,10 +44,11 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         exponent=config.exponent,
         steps=config.steps,
         monitor=monitor,
+        wanted=wanted,
     )
     verdict = None
     if noise == 0:
-        errors, spreads = _held_out(values, observed, fitted, rng)
+        errors, spreads = _held_out(values, observed, wanted, fitted, rng)
         scale = calibrate.fit_scale(errors, spreads)
         if scale is not None:
             sd[~observed] = scale(sd[~observed])
@@ -66,11 +67,11 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     )
 
 
-def _held_out(values, observed, fitted, rng):
+def _held_out(values, observed, wanted, fitted, rng):
     """Errors of held-out entries under the fitted field, and the standard deviations that it gives them, both (n,)."""
     errors, spreads = [], []
-    for window in validation_windows(observed, rng):
-        held = calibrate.hold_out(observed[window], HELD_OUT, rng)
+    for window in validation_windows(observed, rng, wanted):
+        held = calibrate.hold_out(observed[window], HELD_OUT, rng, wanted=wanted[window])
         again, sd = field.solve_with_sd(
             values[window],
             observed[window] & ~held,
@@ -78,6 +79,7 @@ def _held_out(values, observed, fitted, rng):
             count=HELD_OUT_SAMPLES,
             exponent=fitted.exponent,
             channel_covariance=fitted.channel_covariance,
+            wanted=wanted[window] | held,
         )
         errors.append((again.mean - values[window])[held])
         spreads.append(sd[held])

@@ -14,9 +14,9 @@ class Config(Parameters):
     """The nearest pixel has no parameters."""
 
 
-def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
+def complete(values, observed, config=Config(), *, rng=None, monitor=silent, wanted=None):
     """Fill every channel by itself."""
-    return Completion(mean=fill_channels(values, observed, fill, "nearest", monitor))
+    return Completion(mean=fill_channels(values, observed, lambda channel, known, _: fill(channel, known), "nearest", monitor, wanted))
 
 
 def fill(channel, known):

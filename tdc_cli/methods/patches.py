@@ -78,7 +78,7 @@ class Config(Parameters):
                               fields=("stride", "size"))  # fmt: skip
 
 
-def complete(values, observed, config=Config(), *, rng, monitor=silent):
+def complete(values, observed, config=Config(), *, rng, monitor=silent, wanted=None):
     """Posterior mean of every entry, and standard deviations calibrated on held-out observed entries.
 
     Parameters
@@ -92,6 +92,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     rng : numpy.random.Generator
     monitor : callable
         Called as ``monitor(done, total, label)``.
+    wanted : (H, W, ...) ndarray of bool, or None
+        Missing entries to estimate; None: all.
 
     Returns
     -------
@@ -106,18 +108,19 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         if config.frames >= values.ndim:
             raise ConfigError(f"frames is {config.frames}, but the modes of the values are 0 to {values.ndim - 1}")
         if values.shape[config.frames] > 1:
-            return patches_clip.complete(values, observed, config, rng=rng, monitor=monitor)
+            return patches_clip.complete(values, observed, config, rng=rng, monitor=monitor, wanted=wanted)
     flat = (*values.shape[:2], -1)
-    done = _completed(values.reshape(flat), observed.reshape(flat), config, rng, monitor)
+    wanted = ~observed if wanted is None else wanted
+    done = _completed(values.reshape(flat), observed.reshape(flat), wanted.reshape(flat), config, rng, monitor)
     arrays = {name: getattr(done, name) for name in ("mean", "sd", "predictive_sd")}
     return replace(done, **{name: None if a is None else a.reshape(values.shape) for name, a in arrays.items()})
 
 
-def _completed(values, observed, config, rng, monitor):
+def _completed(values, observed, wanted, config, rng, monitor):
     """`complete` of (H, W, C) values of order 1."""
-    schedules = schedules_for(observed, config)
-    windows = validation_windows(observed, rng) if config.calibrate or config.start == "auto" else []
-    hopeless = max(values.shape[:2]) > TUNED.longest_global or 1 - observed.mean() < TUNED.least_missing_global
+    schedules = schedules_for(observed, config, wanted)
+    windows = validation_windows(observed, rng, wanted) if config.calibrate or config.start == "auto" else []
+    hopeless = max(values.shape[:2]) > TUNED.longest_global or wanted.mean() < TUNED.least_missing_global
     if config.start == "auto" and (len(windows) > 1 or hopeless):
         config = replace(config, start="field")
         windows = windows if config.calibrate else []
@@ -127,18 +130,18 @@ def _completed(values, observed, config, rng, monitor):
         config = replace(config, noise_std=math.sqrt(field.solve(values, observed, None).noise_variance))
     noise = float(config.noise_std) ** 2
 
-    held = [calibrate.hold_out(observed[w], TUNED.held_out, rng, TUNED.most_held_out) for w in windows]
-    drafts = [_draft(values[w], observed[w], h, schedules, noise, config, rng, progress) for w, h in zip(windows, held)]
+    held = [calibrate.hold_out(observed[w], TUNED.held_out, rng, TUNED.most_held_out, wanted[w]) for w in windows]
+    drafts = [_draft(values[w], observed[w], wanted[w], h, schedules, noise, config, rng, progress) for w, h in zip(windows, held)]
     best, errors, spreads = _best(drafts)
     progress.leave_out(sum(s.passes for s in schedules[best + 1 :]) - (0 if squares else _draft_passes(schedules[best + 1 :])))
     schedules = schedules[: best + 1]
     if len(drafts) == 1:
         (draft,) = drafts
     else:
-        draft = _draft(values, observed, np.zeros_like(observed), schedules, noise, config, rng, progress)
+        draft = _draft(values, observed, wanted, np.zeros_like(observed), schedules, noise, config, rng, progress)
     scale = calibrate.fit_scale(errors, spreads, noise)
 
-    estimate = _finished(values, observed, draft, best, noise, rng, progress)
+    estimate = _finished(values, observed, wanted, draft, best, noise, rng, progress)
     first = draft.schedules[0].draft[0]
     used = {name: getattr(first, name) for name in ("size", "members", "window", "stride")} | {"passes": sum(s.passes for s in schedules)}
     parameters = asdict(config) | used | {"global_in_start": draft.start, "global_in_result": draft.shares[best],
@@ -148,7 +151,7 @@ def _completed(values, observed, config, rng, monitor):
         return done
     sd = _deviations(draft.variances[best], ~observed if noise == 0 else np.ones_like(observed), scale)
     if scale is not None:
-        sd[~observed] *= _factor_of_last_passes((estimate - draft.result(best))[~observed], errors, noise)
+        sd[~observed] *= _factor_of_last_passes((estimate - draft.result(best))[wanted], errors, noise)
     verdict = {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, noise, rng)}
     few = f"only {len(errors)} observed entries could be held out: the standard deviations are not calibrated"
     return replace(done, sd=sd, predictive_sd=np.sqrt(sd**2 + noise) if noise else sd, held_out=verdict,
@@ -198,10 +201,11 @@ class _Draft:
         return mixed + self.shares[number] * (self.whole - mixed) if self.shares[number] else mixed
 
 
-def _draft(values, observed, held, schedules, noise, config, rng, progress):
+def _draft(values, observed, wanted, held, schedules, noise, config, rng, progress):
     """The first part of a run by every schedule, from the field and the global model, with the entries `held` out."""
     kept = observed & ~held
-    start = field.solve(values, kept, noise).mean
+    wanted = wanted | held
+    start = field.solve(values, kept, noise, wanted=wanted).mean
     weight, whole = _global_part(values, kept, held, start, config, rng)
     if weight:
         start = start + weight * (whole - start)
@@ -209,7 +213,7 @@ def _draft(values, observed, held, schedules, noise, config, rng, progress):
     schedules = [schedule.changed(window=window) for schedule in schedules]
     estimates, variances, shares, errors, spreads = [], [], [], [], []
     for schedule in schedules:
-        estimate, variance = refine_blocks(values, kept, start, schedule.draft, noise, rng, progress, config.calibrate)
+        estimate, variance = refine_blocks(values, kept, start, schedule.draft, noise, rng, progress, config.calibrate, wanted=wanted)
         estimates.append(estimate)
         mixed = _mixed(estimates[0], estimate)
         variances.append(_mixed(variances[0], variance) if variances else variance)
@@ -237,9 +241,10 @@ def _mixed(first, other):
     return first if other is first or other is None else first + TUNED.falling_share * (other - first)
 
 
-def _finished(values, observed, draft, best, noise, rng, progress):
+def _finished(values, observed, wanted, draft, best, noise, rng, progress):
     """Estimate of every entry by the last part of the run, from what the schedules up to number `best` gave in the first."""
-    results = [refine_blocks(values, observed, estimate, schedule.finish, noise, rng, progress, False)[0] if schedule.finish else estimate
+    results = [refine_blocks(values, observed, estimate, schedule.finish, noise, rng, progress, False, wanted=wanted)[0]
+               if schedule.finish else estimate
                for estimate, schedule in zip(draft.estimates[: best + 1], draft.schedules)]  # fmt: skip
     estimate = _mixed(results[0], results[best])
     if draft.shares[best]:

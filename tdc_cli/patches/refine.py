@@ -33,7 +33,7 @@ CHUNK = 512
 FLOOR = 3e-3
 
 
-def refine(values, observed, start, stages, *, frames=1, noise_variance=0.0, rng, tick=lambda: None, variance=False):
+def refine(values, observed, start, stages, *, frames=1, noise_variance=0.0, rng, tick=lambda: None, variance=False, wanted=None):
     """Complete a picture, or the frames of a clip, by patch groups, from a first estimate.
 
     Parameters
@@ -55,6 +55,8 @@ def refine(values, observed, start, stages, *, frames=1, noise_variance=0.0, rng
         Called after every pass.
     variance : bool
         Whether to return the variance too.
+    wanted : (H, W, C) ndarray of bool, or None
+        Missing entries to estimate; None: all. Groups are made of patches that hold one, under noise of those too that hold an observed entry.
 
     Returns
     -------
@@ -75,7 +77,8 @@ def refine(values, observed, start, stages, *, frames=1, noise_variance=0.0, rng
     del start
     if not noise:
         np.copyto(estimate, data, where=known)
-    problem, spread = _Problem(data, known, noise, frames), None
+    absent = ~known if wanted is None else _planar(wanted, bool)
+    problem, spread = _Problem(data, known, (known | absent if noise else absent).any(axis=0), noise, frames), None
     with kernel_threads():
         for settings in stages:
             if settings.share == 1:
@@ -97,10 +100,11 @@ def refine(values, observed, start, stages, *, frames=1, noise_variance=0.0, rng
 
 @dataclass(frozen=True)
 class _Problem:
-    """What is known of a planar picture in units of its spread; data are NaN where not known."""
+    """What is known of a planar picture in units of its spread, and its pixels to estimate, (H, W); data are NaN where not known."""
 
     data: np.ndarray
     known: np.ndarray
+    wanted: np.ndarray
     noise: float
     frames: int
 
@@ -113,8 +117,7 @@ class _Problem:
         """Run the passes on `estimate` in place; returns the variance of the last one's mixture, or None."""
         before, spread = estimate.copy(), None
         taper = _taper(settings.depth * len(estimate), settings.size, settings.taper)
-        absent = np.ones_like(self.known[0]) if self.noise else ~self.known.all(axis=0)
-        wanted = _touched(absent.reshape(self.shape), settings)
+        wanted = _touched(self.wanted.reshape(self.shape), settings)
         ridges = np.geomspace(settings.first_ridge, settings.last_ridge, settings.passes)
         for number, ridge in enumerate(ridges):
             last = number == settings.passes - 1

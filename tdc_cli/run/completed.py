@@ -37,12 +37,16 @@ class Completed:
     @property
     def holed(self):
         """The incomplete colours with holes as 0, as NaN in floats."""
-        return holed(self.incomplete, self.given.observed)
+        return holed(self.incomplete, self.given.absent)
+
+    def shown(self, values):
+        """Colours such as `holed` for the eye: what is kept, which may stand for something else than a level, as NaN in floats."""
+        return values if self.given.kept is None or values.dtype.kind != "f" else np.where(self.given.kept, np.nan, values)
 
     @property
     def holes(self):
         """(H, W) bool, where any channel is missing."""
-        return in_any_channel(~self.given.observed)
+        return in_any_channel(self.given.absent)
 
     @property
     def media(self):
@@ -68,12 +72,14 @@ def completed(plan, *, truth=False):
         noisy = plan.incomplete.noise and frame.inside
         given = frame.media.colour
         incomplete = given if not noisy else unscaled(plan.incomplete.values(frame), source.dtype, source.full_range, source.path)
+        if noisy and frame.kept is not None:
+            incomplete = np.where(frame.kept, given, incomplete)
         deviation = np.zeros(given.shape, plan.sd_dtype) if plan.gives_uncertainty else None
         transparent = plan.decision.source == "alpha"
         if not plan.changed(number):
             yield Completed(frame, incomplete, incomplete, deviation, bool(noisy), transparent)
             continue
-        estimated = np.broadcast_to(True, given.shape) if estimates_known(plan.config) else ~frame.observed
+        estimated = frame.estimated(estimates_known(plan.config))
         count = int(np.count_nonzero(estimated))
         colour = np.array(incomplete)
         colour[estimated] = values[place : place + count]

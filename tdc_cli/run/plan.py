@@ -242,14 +242,15 @@ def _usual_length(method, entries, densest):
 def _check_regions(incomplete, seen, method, regions, most):
     """Refuse regions that have nothing observed, and lost frames where the method looks at each frame alone; MaskError."""
     source = incomplete.source
-    lost = seen.counts == incomplete.entries
+    unseen = seen.counts + seen.kept == incomplete.entries
+    lost = unseen & (seen.counts > 0)
     if method.context == 0 and lost.any():
         raise MaskError(
             f"frame {int(np.argmax(lost))} of {source.path} is missing altogether, and method {method.name} completes each frame by "
             "itself; use another method, such as patches"
         )
     for region in regions:
-        if lost[region.start : region.stop].all():
+        if unseen[region.start : region.stop].all():
             raise MaskError(
                 f"frames {region.start} to {region.stop - 1} of {source.path} are all missing altogether, and no more than {most} are "
                 f"completed at a time; give a larger `chunk`, up to {source.count}"
@@ -259,7 +260,7 @@ def _check_regions(incomplete, seen, method, regions, most):
 def _checked(request, incomplete, decision, seen):
     """Refuse holes that leave nothing to do or nothing to start from; the decision with what NaN adds to it, and a list of warnings."""
     source, entries = incomplete.source, incomplete.entries
-    inside = seen.counts[incomplete.begin : incomplete.end]
+    inside, kept = (counts[incomplete.begin : incomplete.end] for counts in (seen.counts, seen.kept))
     if not inside.any():
         if not request.names_holes:
             raise ConfigError(f"{source.path}: nothing says what is missing; give {_ways(request.kind, source.has_alpha)}")
@@ -270,10 +271,13 @@ def _checked(request, incomplete, decision, seen):
         if incomplete.in_time and request.mask is not None:
             said = f"nothing is marked as missing in frames {incomplete.begin} to {incomplete.end - 1}"
             decision = replace(decision, notes=(*decision.notes, said))
-    if (inside == entries).all():
+    if (inside + kept == entries).all():
         every = "every entry of every frame" if incomplete.in_time else "every entry"
-        raise MaskError(f"{source.path}: {every} is missing: nothing is left to complete from")
+        either = " or kept" if kept.any() else ""
+        raise MaskError(f"{source.path}: {every} is missing{either}: nothing is left to complete from")
     decision = with_values(request, source, decision, seen.by_value)
+    if kept.any() and not request.keeps_nodata:
+        decision = replace(decision, notes=(*decision.notes, f"keep {request.keep}: {kept.sum()} entries stay as they are"))
     warnings = list(decision.warnings)
     if decision.moving and inside.sum() > 0.5 * inside.size * entries:
         warnings.append(
@@ -281,10 +285,10 @@ def _checked(request, incomplete, decision, seen):
             "meant the other way round, " + ("leave out `invert_mask`" if request.invert_mask else "use `invert_mask`")
         )
     if request.kind == TENSOR:
-        observed = next(incomplete.frames()).observed
+        frame = next(incomplete.frames())
         warnings += [
             f"nothing is known in {count} of {source.shape[mode]} slices of mode {mode}: low rank does not tell how these differ from the "
-            "others" for mode, count in holes.empty_slices(observed).items()
+            "others" for mode, count in holes.empty_slices(frame.observed, frame.absent).items()
         ]
     return decision, warnings
 

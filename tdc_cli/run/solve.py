@@ -169,12 +169,13 @@ def _within(monitor, before, length, total):
 def _complete(plan, region, frames, monitor):
     """Complete one region and keep what was estimated."""
     start = time.perf_counter()
-    values, observed = _joined(plan, frames)
+    values, observed, kept = _joined(plan, frames)
     path = plan.incomplete.source.path
     if plan.incomplete.in_time:
         path = f"{path}, frames {region.start} to {region.stop - 1}"
     rng = stream(plan.request.seed, DRAWS, region.first)
-    done = apply(plan.method, plan.config, values, observed, rng=rng, path=path, monitor=monitor, **plan.further)
+    wanted = None if kept is None else ~(observed | kept)
+    done = apply(plan.method, plan.config, values, observed, rng=rng, path=path, monitor=monitor, wanted=wanted, **plan.further)
     del values
     source = plan.incomplete.source
     sd = uncertainty(done, plan.config, observed)
@@ -187,10 +188,9 @@ def _complete(plan, region, frames, monitor):
         if not plan.changed(frame.number):
             continue
         place = (..., frame.number - region.start) if plan.incomplete.in_time else ...
-        absent = ~observed[place]
+        absent, estimated = frame.absent, frame.estimated(estimates_known(plan.config))
         guessed = np.zeros_like(absent) if done.invented is None else _invented(done.invented, place, plan, absent)
         invented += int(np.count_nonzero(in_any_channel(guessed)))
-        estimated = np.ones_like(absent) if estimates_known(plan.config) else absent
         kept.append(stored[place][estimated])
         if sd is None:
             continue
@@ -235,8 +235,11 @@ def counted(mean, sd, estimated, absent, truth):
 
 
 def _joined(plan, frames):
-    """Values and observed entries of some frames as the method gets them: those that follow each other along a last mode."""
+    """Values, observed and kept entries (or None) of some frames as the method gets them: those that follow each other along a last mode."""
     if not plan.incomplete.in_time:
-        return plan.incomplete.values(frames[0]), np.ascontiguousarray(frames[0].observed)
+        return plan.incomplete.values(frames[0]), np.ascontiguousarray(frames[0].observed), frames[0].kept
     values = np.stack([plan.incomplete.values(frame) for frame in frames], axis=-1)
-    return values, np.stack([frame.observed for frame in frames], axis=-1)
+    kept = None
+    if any(frame.kept is not None for frame in frames):
+        kept = np.stack([np.zeros_like(frame.observed) if frame.kept is None else frame.kept for frame in frames], axis=-1)
+    return values, np.stack([frame.observed for frame in frames], axis=-1), kept
