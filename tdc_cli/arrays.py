@@ -23,8 +23,8 @@ def complete(array, observed=None, method="datc", *, rng=0, monitor=methods.sile
     ----------
     array : array_like of real numbers, (n_1, ..., n_K)
         Order 2 to 6, any scale; it is not changed. A masked array of NumPy, whose masked entries are missing, or a DataArray of xarray:
-        the arrays of the result are of the same kind, with the same coordinates. Of 8-bit pictures give ``picture / 255``: noise levels are fractions of the full range
-        then, as on the command line.
+        the arrays of the result are of the same kind, with the same coordinates. Of 8-bit pictures give ``picture / 255``: noise levels
+        are fractions of the full range then, as on the command line.
     observed : array_like of bool, (n_1, ..., n_K), optional
         True = observed, False = missing, whatever `array` holds there. Entries that are NaN are missing in any case; without `observed`
         they are all that is.

@@ -14,7 +14,6 @@ from . import Completion, silent
 from .channels import fill_channels
 from .parameters import Parameters
 
-
 # Pixels that the operator reaches from one that is missing.
 REACH = 2
 
@@ -22,6 +21,11 @@ REACH = 2
 @dataclass(frozen=True)
 class Config(Parameters):
     """Biharmonic inpainting has no parameters."""
+
+
+def margin(config):
+    """See the package; the equation couples pixels within two steps, and what lies behind known ones has no say."""
+    return 32
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent, wanted=None):

@@ -11,13 +11,16 @@ def blocks(values):
     return [slice(c, c + MOST_CHANNELS) for c in range(0, values.shape[2], MOST_CHANNELS)]
 
 
-def refine_blocks(values, observed, start, stages, noise, rng, progress, variance, frames=1, wanted=None):
-    """`refine`, in blocks of channels; `progress` is called after every pass."""
+def refine_blocks(
+    values, observed, start, stages, noise, rng, progress, variance, frames=1, wanted=None, units=None, origin=(0, 0)
+):  # fmt: skip
+    """`refine`, in blocks of channels, which have a unit each; `progress` is called after every pass."""
     parts = blocks(values)
     starts = [start[..., b] for b in parts]
     del start  # as soon as it is read: a large picture should not be held more often than it must
     parts = [refine(values[..., b], observed[..., b], starts.pop(0), stages, frames=frames, noise_variance=noise, rng=rng, tick=progress,
-                    variance=variance, wanted=None if wanted is None else wanted[..., b]) for b in parts]  # fmt: skip
+                    variance=variance, wanted=None if wanted is None else wanted[..., b], unit=units and units[k], origin=origin)
+             for k, b in enumerate(parts)]  # fmt: skip
     if len(parts) == 1:
         return parts[0]
     spread = np.concatenate([v for _, v in parts], axis=2) if variance else None

@@ -3,17 +3,20 @@ noise on the holes."""
 
 import numpy as np
 
-HOLES, NOISE, DRAWS = 1, 2, 3
+HOLES, NOISE, DRAWS, SHARED = 1, 2, 3, 4
 
 
 def stream(seed, purpose, *place):
-    """Generator of the stream `purpose` (`HOLES`, `NOISE` or `DRAWS`) of `seed`.
+    """Generator of the stream `purpose` (`HOLES`, `NOISE`, `DRAWS` or `SHARED`) of `seed`.
 
     Parameters
     ----------
     seed, purpose : int
     *place : int
-        Where in the input, if each place has a stream of its own: the number of a frame. NumPy fills such lists up with zeros, so that
-        what begins with frame 0 draws as a picture or an array of the same seed does.
+        Where in the input, if each place has a stream of its own: the number of a frame, a row, a column. Zeros at its end do not count, so
+        that what begins with frame 0 and in the first row and column draws as a picture or an array of the same seed does.
     """
-    return np.random.default_rng(np.random.SeedSequence([seed, purpose, *place]))
+    words = [seed, purpose, *place]
+    while not words[-1]:
+        words.pop()
+    return np.random.default_rng(np.random.SeedSequence(words))
