@@ -4,7 +4,7 @@ VENV := .venv
 DEMO := demo-output
 WORKERS ?= 2
 
-.PHONY: demo test fuzz check formats clean
+.PHONY: demo test sessions fuzz check formats clean
 
 # The stamp is as new as the last successful install, so that a changed pyproject.toml installs again.
 $(VENV)/installed: pyproject.toml
@@ -21,6 +21,10 @@ demo: $(VENV)/installed
 
 test: $(VENV)/installed
 	$(VENV)/bin/python -m pytest -q -n $(WORKERS)
+
+# All commands that the README and docs/tensors.md show, with those that take minutes, which the tests leave out.
+sessions: $(VENV)/installed
+	TDC_LONG=1 $(VENV)/bin/python -m pytest -q tests/test_docs.py
 
 # Ten thousand new damaged files and odd calls, which takes ten minutes; the tests try some hundreds that are always the same.
 fuzz: $(VENV)/installed

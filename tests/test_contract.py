@@ -11,7 +11,7 @@ from tdc_cli.methods.solve import solve
 from tdc_cli.tensor import cp_to_tensor
 
 # Enough sweeps to exercise everything; what a short chain says of the posterior is not looked at here.
-SHORT = {"burn_in": 15, "samples": 10, "chains": 1}
+SHORT = {"burn_in": 15, "samples": 10, "chains": 1, "residual": "mixture"}
 # Methods that model a low-rank tensor; the others may make anything of one.
 LOW_RANK = ("datc", "datc-sc", "datc-ne", "falrtc", "halrtc", "rptc-scad", "tmac", "tsvd", "fbcp", "fbcp-image", "brtf")
 

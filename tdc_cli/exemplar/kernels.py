@@ -9,17 +9,17 @@ before the call. Each has a plain NumPy twin of the same name in tests/reference
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from ..kernels import CACHE
+from ..kernels import CACHE, INNER, run_shares
 
 # Size of a layer's values up to which sums of squares have room.
 LARGEST = 1023
-# Targets that share one thread's workspace.
+# Targets, and pixels, that a thread works on at a time are a multiple of it.
 SHARE = 64
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**INNER)
 def _sum_of_squares(layers, mine, trust, top, left, worst):
     """Weighted sum of squared differences of a gathered patch and the one at (top, left); may stop once it exceeds `worst`."""
     size, length = mine.shape
@@ -39,7 +39,61 @@ def _sum_of_squares(layers, mine, trust, top, left, worst):
     return total
 
 
-@njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
+@njit(cache=CACHE, nogil=True, error_model="numpy")
+def _search(first, last, layers, weights, allowed, size, targets, sources, jumps, draws, radii, new_sources, costs):
+    height, width, channels = layers.shape
+    last_row, last_column = height - size, width - size
+    length = size * channels
+    mine, trust = np.empty((size, length), np.int16), np.empty((size, length), np.int16)
+    for t in range(first, last):
+        top, left = targets[t] // width, targets[t] % width
+        total = np.int64(0)
+        for r in range(size):
+            for c in range(size):
+                weight = weights[top + r, left + c]
+                total += weight
+                for f in range(channels):
+                    mine[r, c * channels + f] = layers[top + r, left + c, f]
+                    trust[r, c * channels + f] = weight
+        scale = np.float32(1.0) / np.float32(max(total, 1) * channels)
+        best, lowest = sources[targets[t]], np.float32(np.inf)
+        tried = 1 + 4 * len(jumps) + draws.shape[1]
+        for k in range(tried):
+            if k == 0:
+                place = np.int64(best)
+                if place < 0 or not allowed[place]:
+                    continue
+                row, column = place // width, place % width
+            elif k <= 4 * len(jumps):
+                jump, side = jumps[(k - 1) // 4], (k - 1) % 4
+                down = jump if side == 0 else -jump if side == 1 else 0
+                across = jump if side == 2 else -jump if side == 3 else 0
+                row, column = top + down, left + across
+                if row < 0 or row > last_row or column < 0 or column > last_column:
+                    continue
+                place = np.int64(sources[row * width + column])
+                if place < 0:
+                    continue
+                row, column = place // width - down, place % width - across
+            else:
+                which = k - 1 - 4 * len(jumps)
+                radius = max(height, width) * np.float32(0.5) ** (which % radii)
+                row, column = (best // width, best % width) if best >= 0 else (top, left)
+                row += np.int64(np.rint(radius * draws[t, which, 0]))
+                column += np.int64(np.rint(radius * draws[t, which, 1]))
+            if row < 0 or row > last_row or column < 0 or column > last_column:
+                continue
+            place = row * width + column
+            if not allowed[place] or (k > 0 and place == best):
+                continue
+            worst = np.int64(min(lowest / scale, np.float32(4e18))) + 1
+            cost = np.float32(_sum_of_squares(layers, mine, trust, row, column, worst)) * scale
+            if cost < lowest:
+                best, lowest = np.int32(place), cost
+        new_sources[targets[t]] = best
+        costs[t] = lowest
+
+
 def search(layers, weights, allowed, size, targets, sources, jumps, draws, radii, new_sources, costs):
     """One sweep of PatchMatch: every target tries the sources of its neighbours, moved along, and places around its own.
 
@@ -68,79 +122,13 @@ def search(layers, weights, allowed, size, targets, sources, jumps, draws, radii
     costs : (T,) float32 ndarray
         Becomes their costs.
     """
+    run_shares(_search, len(targets), SHARE, layers, weights, allowed, size, targets, sources, jumps, draws, radii, new_sources, costs)
+
+
+@njit(cache=CACHE, nogil=True, error_model="numpy")
+def _vote(first, last, layers, hole, size, pixels, sources, votes, made):
     height, width, channels = layers.shape
-    last_row, last_column = height - size, width - size
-    length = size * channels
-    for share in prange((len(targets) + SHARE - 1) // SHARE):
-        mine, trust = np.empty((size, length), np.int16), np.empty((size, length), np.int16)
-        for t in range(share * SHARE, min(len(targets), (share + 1) * SHARE)):
-            top, left = targets[t] // width, targets[t] % width
-            total = np.int64(0)
-            for r in range(size):
-                for c in range(size):
-                    weight = weights[top + r, left + c]
-                    total += weight
-                    for f in range(channels):
-                        mine[r, c * channels + f] = layers[top + r, left + c, f]
-                        trust[r, c * channels + f] = weight
-            scale = np.float32(1.0) / np.float32(max(total, 1) * channels)
-            best, lowest = sources[targets[t]], np.float32(np.inf)
-            tried = 1 + 4 * len(jumps) + draws.shape[1]
-            for k in range(tried):
-                if k == 0:
-                    place = np.int64(best)
-                    if place < 0 or not allowed[place]:
-                        continue
-                    row, column = place // width, place % width
-                elif k <= 4 * len(jumps):
-                    jump, side = jumps[(k - 1) // 4], (k - 1) % 4
-                    down = jump if side == 0 else -jump if side == 1 else 0
-                    across = jump if side == 2 else -jump if side == 3 else 0
-                    row, column = top + down, left + across
-                    if row < 0 or row > last_row or column < 0 or column > last_column:
-                        continue
-                    place = np.int64(sources[row * width + column])
-                    if place < 0:
-                        continue
-                    row, column = place // width - down, place % width - across
-                else:
-                    which = k - 1 - 4 * len(jumps)
-                    radius = max(height, width) * np.float32(0.5) ** (which % radii)
-                    row, column = (best // width, best % width) if best >= 0 else (top, left)
-                    row += np.int64(np.rint(radius * draws[t, which, 0]))
-                    column += np.int64(np.rint(radius * draws[t, which, 1]))
-                if row < 0 or row > last_row or column < 0 or column > last_column:
-                    continue
-                place = row * width + column
-                if not allowed[place] or (k > 0 and place == best):
-                    continue
-                worst = np.int64(min(lowest / scale, np.float32(4e18))) + 1
-                cost = np.float32(_sum_of_squares(layers, mine, trust, row, column, worst)) * scale
-                if cost < lowest:
-                    best, lowest = np.int32(place), cost
-            new_sources[targets[t]] = best
-            costs[t] = lowest
-
-
-@njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
-def vote(layers, hole, size, pixels, sources, votes, made):
-    """Mean of what the sources of all patches over a pixel propose for it, weighted by the patches.
-
-    Parameters
-    ----------
-    layers : (H, W, F) float32 ndarray
-    hole : (H, W) bool ndarray
-        Pixels that propose nothing.
-    size : int
-    pixels : (P,) int64 ndarray
-    sources : (H * W,) int32 ndarray
-    votes : (H * W,) float32 ndarray
-        Weight of every target patch.
-    made : (P, F) float32 ndarray
-        Becomes the means; NaN where no patch proposes anything.
-    """
-    height, width, channels = layers.shape
-    for p in prange(len(pixels)):
+    for p in range(first, last):
         row, column = pixels[p] // width, pixels[p] % width
         made[p] = np.float32(0.0)
         total = np.float32(0.0)
@@ -160,21 +148,29 @@ def vote(layers, hole, size, pixels, sources, votes, made):
             made[p, f] = made[p, f] / total if total > 0 else np.float32(np.nan)
 
 
-@njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
-def choose(hole, size, pixels, sources, votes, origins):
-    """Where a pixel is copied from: the proposal that has most of the votes of all patches over it.
-
-    Patches that lie alike beside their sources propose the same place, and their votes add up. Ties go to the first.
+def vote(layers, hole, size, pixels, sources, votes, made):
+    """Mean of what the sources of all patches over a pixel propose for it, weighted by the patches.
 
     Parameters
     ----------
-    hole, size, pixels, sources, votes
-        As for `vote`.
-    origins : (P,) int64 ndarray
-        Becomes the pixel, ``row * W + column``, that is copied; -1 where no patch proposes any.
+    layers : (H, W, F) float32 ndarray
+    hole : (H, W) bool ndarray
+        Pixels that propose nothing.
+    size : int
+    pixels : (P,) int64 ndarray
+    sources : (H * W,) int32 ndarray
+    votes : (H * W,) float32 ndarray
+        Weight of every target patch.
+    made : (P, F) float32 ndarray
+        Becomes the means; NaN where no patch proposes anything.
     """
+    run_shares(_vote, len(pixels), SHARE, layers, hole, size, pixels, sources, votes, made)
+
+
+@njit(cache=CACHE, nogil=True, error_model="numpy")
+def _choose(first, last, hole, size, pixels, sources, votes, origins):
     height, width = hole.shape
-    for p in prange(len(pixels)):
+    for p in range(first, last):
         row, column = pixels[p] // width, pixels[p] % width
         places, weights = np.empty(size * size, np.int64), np.empty(size * size, np.float32)
         count = 0
@@ -198,3 +194,18 @@ def choose(hole, size, pixels, sources, votes, origins):
             if best < 0 or weights[k] > weights[best]:
                 best = k
         origins[p] = places[best] if best >= 0 else -1
+
+
+def choose(hole, size, pixels, sources, votes, origins):
+    """Where a pixel is copied from: the proposal that has most of the votes of all patches over it.
+
+    Patches that lie alike beside their sources propose the same place, and their votes add up. Ties go to the first.
+
+    Parameters
+    ----------
+    hole, size, pixels, sources, votes
+        As for `vote`.
+    origins : (P,) int64 ndarray
+        Becomes the pixel, ``row * W + column``, that is copied; -1 where no patch proposes any.
+    """
+    run_shares(_choose, len(pixels), SHARE, hole, size, pixels, sources, votes, origins)

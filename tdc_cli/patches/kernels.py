@@ -12,9 +12,9 @@ the number of threads. Each public kernel has a plain NumPy twin of the same nam
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from ..kernels import CACHE, foreign
+from ..kernels import CACHE, INNER, foreign, run_shares
 from .kernels_lanes import LANES, TILE, factorise, invert, square, substitute_back
 
 _ssyrk = foreign("ssyrk", "cython_blas", 10)
@@ -23,13 +23,13 @@ _spotrf = foreign("spotrf", "cython_lapack", 5)
 _spotri = foreign("spotri", "cython_lapack", 5)
 _UPPER_OF_ROWS, _NO = ord("L"), ord("N")  # Fortran sees the row-major upper triangle as a column-major lower one
 
-# Rows of the picture that a thread adds estimates into at a time.
+# Rows of the picture that a thread adds estimates into at a time are a multiple of it.
 STRIP = 16
-# Groups that share one thread's workspace.
+# Groups that share one thread's workspace are a multiple of it.
 SHARE = 16
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**INNER)
 def _take(image, position, frame, depth, size, patch):
     """Copy the patch at `position` out of a picture."""
     # Unsigned indices: others are looked at for being negative, which takes longer than the copy.
@@ -44,7 +44,7 @@ def _take(image, position, frame, depth, size, patch):
                 d += columns
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**INNER)
 def _centre(patches, mean):
     """Write the mean of the patches, and take it from them."""
     count, length = patches.shape
@@ -60,7 +60,7 @@ def _centre(patches, mean):
             patches[k, d] -= mean[d]
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**INNER)
 def _covariance(patches, taper, ridge, covariance):
     """Covariance of patches without their mean, times `taper`, with `ridge` on its diagonal."""
     count, length = patches.shape
@@ -76,7 +76,7 @@ def _covariance(patches, taper, ridge, covariance):
     _mirror(covariance)
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**INNER)
 def _mirror(matrix):
     """Copy what is above the diagonal to below it, in squares that stay in the cache."""
     for first in range(0, len(matrix), LANES):
@@ -86,7 +86,7 @@ def _mirror(matrix):
                     matrix[e, d] = matrix[d, e]
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**INNER)
 def _invert(covariance):
     """Replace a covariance by its inverse."""
     letters = np.array([_UPPER_OF_ROWS], np.uint8)
@@ -96,7 +96,7 @@ def _invert(covariance):
     _mirror(covariance)
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**INNER)
 def _multiply(patches, precision, products):
     """``products = patches @ precision``, the precision symmetric."""
     letters = np.array([ord("L"), _UPPER_OF_ROWS], np.uint8)
@@ -106,10 +106,13 @@ def _multiply(patches, precision, products):
            patches.ctypes, sizes.ctypes, scalars[1:].ctypes, products.ctypes, sizes.ctypes)  # fmt: skip
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**INNER)
 def _ascending(counts, order):
     """Write into `order` the numbers of `counts` by rising count, equal ones as they come."""
-    begins = np.zeros(np.max(counts) + 2, np.int64)
+    most = 0
+    for count in counts:
+        most = max(most, count)
+    begins = np.zeros(most + 2, np.int64)
     for count in counts:
         begins[count + 1] += 1
     for n in range(1, len(begins)):
@@ -119,7 +122,7 @@ def _ascending(counts, order):
         begins[counts[k]] += 1
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**INNER)
 def _load(matrix, order, height, square, ridge, chosen, counts, held, sides):
     """Write the system ``(square + ridge I)_cc a = sides_c`` of the chosen entries of the patch that each lane holds, the identity below
     up to `order`."""
@@ -144,7 +147,7 @@ def _load(matrix, order, height, square, ridge, chosen, counts, held, sides):
                     column[i, lane] = np.float32(0.0)
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**INNER)
 def _load_identity(matrix, order, height):
     """Write the columns of the identity as further right sides below the first, in every lane."""
     for j in range(order):
@@ -153,7 +156,7 @@ def _load_identity(matrix, order, height):
         matrix[base + j * LANES : base + (j + 1) * LANES] = np.float32(1.0)
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**INNER)
 def _load_rows(matrix, order, height, rows, chosen, counts, wanted, sizes, count, held):
     """Write ``rows_cw`` for the `wanted` entries w as further right sides below the first, `count` of them, for the patch that each lane
     holds; 0 where it wants fewer."""
@@ -171,7 +174,7 @@ def _load_rows(matrix, order, height, rows, chosen, counts, wanted, sizes, count
                 column[i, lane] = np.float32(0.0)
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**INNER)
 def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, inner, outer):
     """Add the mean posterior covariance of the members, ``S - S A S`` with A the mean of ``(S_oo + noise I)^-1``, tapered.
 
@@ -210,7 +213,7 @@ def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, 
             covariance[e, d] = covariance[d, e]
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**INNER)
 def _by_observed(matrix, covariance, mean, targets, chosen, counts, wanted, sizes, noise, weights, estimates, variances):
     """``m + S_:o (S_oo + noise I)^-1 (y_o - m_o)`` for every patch, with `targets` y - m, `chosen` the observed entries.
 
@@ -233,7 +236,7 @@ def _by_observed(matrix, covariance, mean, targets, chosen, counts, wanted, size
             _load_rows(matrix, order, height, covariance, chosen, counts, wanted, sizes, widest, held)
         factorise(matrix, order, height, extra)
         if len(variances) > 0:
-            square(matrix, order, height, 1, widest)
+            square(matrix, order, height, np.int64(1), widest)
             for lane in range(batch):
                 k = held[lane]
                 for d in range(length):
@@ -254,7 +257,7 @@ def _by_observed(matrix, covariance, mean, targets, chosen, counts, wanted, size
             estimates[k, d] += mean[d]
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**INNER)
 def _by_missing(matrix, precision, mean, targets, chosen, counts, everything, sizes, noise, products, smoother, estimates, variances):
     """The same by the precision ``P = (S + noise I)^-1``: what is missing becomes ``m_x - P_xx^-1 P_xo (y_o - m_o)``, then everything
     ``y - noise P (y - m)``.
@@ -297,7 +300,7 @@ def _by_missing(matrix, precision, mean, targets, chosen, counts, everything, si
             _load_identity(matrix, order, height)
         factorise(matrix, order, height, extra)
         if wanted:
-            square(matrix, order, height, 1, extra - 1)
+            square(matrix, order, height, np.int64(1), extra - 1)
             for lane in range(batch):
                 k = by_count[first + lane]
                 for j in range(length if noise > 0 else counts[k]):
@@ -316,8 +319,8 @@ def _by_missing(matrix, precision, mean, targets, chosen, counts, everything, si
                 estimates[k, d] -= noise * products[k, d]
 
 
-@njit(cache=CACHE, error_model="numpy")
-def _estimate_share(image, data, groups, first, last, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances):
+@njit(cache=CACHE, nogil=True, error_model="numpy")
+def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances):
     """`estimate` for the groups `first` to ``last - 1``, in one workspace."""
     members = groups.shape[1]
     length = depth * image.shape[0] * size * size
@@ -367,7 +370,6 @@ def _estimate_share(image, data, groups, first, last, frame, depth, size, taper,
             _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches, estimates[g], spread)
 
 
-@njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
 def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances):
     """Posterior mean and variance of every patch of every group, given its own observed entries only.
 
@@ -398,18 +400,15 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
     variances : (G, K, D) or (0, 0, 0) float32 ndarray
         Written, or left alone if empty; 0 of observed entries without noise.
     """
-    for share in prange((len(groups) + SHARE - 1) // SHARE):
-        last = min(len(groups), (share + 1) * SHARE)
-        _estimate_share(image, data, groups, share * SHARE, last, frame, depth, size, taper, ridge, noise, uncertain, estimates,
-                        variances)  # fmt: skip
+    run_shares(_estimate, len(groups), SHARE, image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates,
+               variances)  # fmt: skip
 
 
-@njit(cache=CACHE, error_model="numpy")
-def _add_strip(groups, estimates, variances, frame, depth, size, floor, total, weight, squares, strip):
-    """`add_up` for the rows of one strip."""
-    channels, height, width = total.shape
+@njit(cache=CACHE, nogil=True, error_model="numpy")
+def _add_up(begin, end, groups, estimates, variances, frame, depth, size, floor, total, weight, squares):
+    """`add_up` for the rows `begin` to ``end - 1``."""
+    channels, _, width = total.shape
     equal, wanted = len(variances) == 0, len(squares) > 0
-    begin, end = strip * STRIP, min(height, (strip + 1) * STRIP)
     for g in range(len(groups)):
         for k in range(groups.shape[1]):
             left = groups[g, k] % width
@@ -431,7 +430,6 @@ def _add_strip(groups, estimates, variances, frame, depth, size, floor, total, w
                                 squares[c, top + r, left + s] += own * (value * value + variance)
 
 
-@njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
 def add_up(groups, estimates, variances, frame, depth, size, floor, total, weight, squares):
     """Add every patch estimate to the picture of sums, weighted by the inverse of its standard deviation.
 
@@ -451,8 +449,4 @@ def add_up(groups, estimates, variances, frame, depth, size, floor, total, weigh
     squares : (C, H, W) or (0, 0, 0) float64 ndarray
         Added to: squared estimates plus their variances, times weights; left alone if empty.
     """
-    width = total.shape[2]
-    lowest = np.min(groups) // width // STRIP
-    highest = (np.max(groups) // width + (depth - 1) * frame + size - 1) // STRIP
-    for strip in prange(lowest, highest + 1):
-        _add_strip(groups, estimates, variances, frame, depth, size, floor, total, weight, squares, strip)
+    run_shares(_add_up, total.shape[1], STRIP, groups, estimates, variances, frame, depth, size, floor, total, weight, squares)

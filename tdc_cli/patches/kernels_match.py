@@ -6,10 +6,10 @@ not overlap; so it is written in LLVM's own language, with the sums of several v
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, prange, types
+from numba import njit, types
 from numba.extending import intrinsic
 
-from ..kernels import CACHE
+from ..kernels import CACHE, INNER, run_shares
 from .kernels_lanes import FUSED, INDEX, Flat, counted
 
 # Places whose distances from a patch are added up in one vector.
@@ -95,7 +95,10 @@ def _with_means(image, size, contrast):
     """
     channels, height, width = image.shape
     wide = np.zeros((2 * channels, height, width + PLACES), np.float32)
-    wide[:channels, :, :width] = image
+    for c in range(channels):
+        for row in range(height):
+            for column in range(width):
+                wide[c, row, column] = image[c, row, column]
     share = np.float32(np.sqrt(contrast) / size)
     rows = np.empty(width, np.float32)
     for c in range(channels):
@@ -129,7 +132,7 @@ def _offsets(wide, frame, depth, size):
     return offsets
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**INNER)
 def _sink(distances, indices, root, count):
     """Restore the order of a heap, largest on top, after its root was replaced."""
     distance, index = distances[root], indices[root]
@@ -146,7 +149,7 @@ def _sink(distances, indices, root, count):
     distances[root], indices[root] = distance, index
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**INNER)
 def _search(wide, offsets, patch, centre, frame, depth, size, window, line):
     """Distances of `patch` from those around the one at `centre`, in its frame; infinite in what is left of `line`.
 
@@ -170,7 +173,7 @@ def _search(wide, offsets, patch, centre, frame, depth, size, window, line):
     return begin + first_row, first, columns
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**INNER)
 def _group(wide, offsets, position, frame, depth, size, window, reach, drift, group):
     """Write into `group` the patches most like the one at `position`, by falling likeness."""
     count, width = len(group), wide.shape[2] - PLACES
@@ -206,16 +209,21 @@ def _group(wide, offsets, position, frame, depth, size, window, reach, drift, gr
     for i in range(count, len(distance)):
         if distance[i] < nearest[0]:
             nearest[0], indices[0] = distance[i], i
-            _sink(nearest, indices, 0, count)
+            _sink(nearest, indices, np.int64(0), count)
     for last_place in range(count - 1, -1, -1):
         place, index = indices[0] // candidates.shape[1], indices[0] % candidates.shape[1]
         columns = begins[place, 2]
         group[last_place] = (begins[place, 0] + index // columns) * width + begins[place, 1] + index % columns
         nearest[0], indices[0] = nearest[last_place], indices[last_place]
-        _sink(nearest, indices, 0, last_place)
+        _sink(nearest, indices, np.int64(0), last_place)
 
 
-@njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
+@njit(cache=CACHE, nogil=True, error_model="numpy")
+def _groups(first, last, wide, offsets, positions, frame, depth, size, window, reach, drift, groups):
+    for g in range(first, last):
+        _group(wide, offsets, positions[g], frame, depth, size, window, reach, drift, groups[g])
+
+
 def match(image, positions, frame, depth, size, window, reach, drift, contrast, groups):
     """For every reference patch the patches most like it, by falling likeness.
 
@@ -245,5 +253,4 @@ def match(image, positions, frame, depth, size, window, reach, drift, contrast, 
     """
     wide = _with_means(image, size, contrast)
     offsets = _offsets(wide, frame, depth, size)
-    for g in prange(len(positions)):
-        _group(wide, offsets, positions[g], frame, depth, size, window, reach, drift, groups[g])
+    run_shares(_groups, len(positions), 1, wide, offsets, positions, frame, depth, size, window, reach, drift, groups)

@@ -1,15 +1,15 @@
 """Compiled shrinking of the singular values of groups of patches; `kernels` says how pictures, clips and patches are laid out."""
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from ..kernels import CACHE, foreign
+from ..kernels import CACHE, INNER, foreign, run_shares
 from .kernels import _UPPER_OF_ROWS, SHARE, _ssyrk, _take
 
 _ssyevr = foreign("ssyevr", "cython_lapack", 21)
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**INNER)
 def _eigenpairs_above(matrix, bound, values, vectors, supports, work, integers):
     """Eigenvalues above `bound` of a symmetric matrix, which is overwritten, and their vectors as rows; returns how many."""
     count = len(matrix)
@@ -22,8 +22,8 @@ def _eigenpairs_above(matrix, bound, values, vectors, supports, work, integers):
     return sizes[5]
 
 
-@njit(cache=CACHE, error_model="numpy")
-def _shrink_share(image, groups, first, last, frame, depth, size, noise, estimates, variances):
+@njit(cache=CACHE, nogil=True, error_model="numpy")
+def _shrink(first, last, image, groups, frame, depth, size, noise, estimates, variances):
     """`shrink` for the groups `first` to ``last - 1``, in one workspace."""
     members = groups.shape[1]
     length = depth * image.shape[0] * size * size
@@ -66,7 +66,6 @@ def _shrink_share(image, groups, first, last, frame, depth, size, noise, estimat
         variances[g] = np.float32(noise * (1.0 / members + freedom * (1.0 / members + 1.0 / length)))
 
 
-@njit(parallel=True, cache=CACHE, nogil=True, error_model="numpy")
 def shrink(image, groups, frame, depth, size, noise, estimates, variances):
     """Every group with the singular values of its patches, less their mean, shrunk as white noise of a known variance asks.
 
@@ -89,6 +88,4 @@ def shrink(image, groups, frame, depth, size, noise, estimates, variances):
     variances : (G, K, D) float32 ndarray
         Written: of every entry of a group the noise that is left, ``noise (1/K + f (1/K + 1/D))`` with f the sum of the factors.
     """
-    for share in prange((len(groups) + SHARE - 1) // SHARE):
-        last = min(len(groups), (share + 1) * SHARE)
-        _shrink_share(image, groups, share * SHARE, last, frame, depth, size, noise, estimates, variances)
+    run_shares(_shrink, len(groups), SHARE, image, groups, frame, depth, size, noise, estimates, variances)
