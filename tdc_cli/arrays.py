@@ -1,7 +1,8 @@
 """The door for Python: arrays in, a Completion out, with the same bits as the command line."""
 
 import numbers
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -21,8 +22,9 @@ def complete(array, observed=None, method="datc", *, rng=0, monitor=methods.sile
     Parameters
     ----------
     array : array_like of real numbers, (n_1, ..., n_K)
-        Order 2 to 6, any scale; it is not changed. Of 8-bit pictures give ``picture / 255``: noise levels are fractions of the full range
-        then, as on the command line.
+        Order 2 to 6, any scale; it is not changed. A masked array of NumPy, whose masked entries are missing, or a DataArray of xarray:
+        the arrays of the result are of the same kind, with the same coordinates. Of 8-bit pictures give ``picture / 255``: noise levels
+        are fractions of the full range then, as on the command line.
     observed : array_like of bool, (n_1, ..., n_K), optional
         True = observed, False = missing, whatever `array` holds there. Entries that are NaN are missing in any case; without `observed`
         they are all that is.
@@ -71,21 +73,69 @@ def complete(array, observed=None, method="datc", *, rng=0, monitor=methods.sile
     True
     """
     chosen = methods.get(method)
-    values = _values(array)
+    kind = _Kind.of(array)
+    values = _values(kind.plain)
     check_order(chosen, values.ndim)
     config = chosen.configure(parameters)
     noisy = estimates_known(config)
-    known, warnings = _known(values, observed, noisy)
+    known, warnings = _known(values, kind.aligned(observed), noisy, kind.hidden)
     with limited(None):
         completion, _ = solve.complete(chosen, config, values, known, rng=_generator(rng), path="array", monitor=monitor)
     completion = replace(completion, warnings=(*warnings, *completion.warnings))
-    return completion if noisy else _restored(completion, values, known)
+    return kind.restored(completion if noisy else _restored(completion, values, known))
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What kind of array was given.
+
+    Attributes
+    ----------
+    given : object
+    plain : array_like
+        Its values.
+    hidden : ndarray of bool or None
+        What its own mask hides.
+    named : bool
+        Whether its modes have names, as those of a DataArray of xarray.
+    """
+
+    given: Any
+    plain: Any
+    hidden: np.ndarray | None = None
+    named: bool = False
+
+    @classmethod
+    def of(cls, array):
+        """That of `array`; of xarray, which need not be there, by what its arrays can do."""
+        if isinstance(array, np.ma.MaskedArray):
+            return cls(array, array.data, np.ma.getmaskarray(array))
+        if all(hasattr(array, name) for name in ("dims", "coords", "values", "copy", "transpose")):
+            return cls(array, array.values, named=True)
+        return cls(array, array)
+
+    def aligned(self, observed):
+        """`observed` with its modes in the order of the array's, where both have names for them; InputError where these differ."""
+        if not (self.named and hasattr(observed, "dims")):
+            return observed
+        if set(observed.dims) != set(self.given.dims):
+            raise InputError(f"observed has the dimensions {', '.join(map(str, observed.dims))} but array "
+                             f"{', '.join(map(str, self.given.dims))}; they must be alike")  # fmt: skip
+        return observed.transpose(*self.given.dims).values
+
+    def restored(self, completion):
+        """`completion` with arrays of this kind."""
+        if self.hidden is None and not self.named:
+            return completion
+        arrays = {name: getattr(completion, name) for name in ("mean", "uncertainty", "low_rank", *SPREADS)}
+        return replace(completion, **{name: self._like_given(values) for name, values in arrays.items() if values is not None})
+
+    def _like_given(self, values):
+        return self.given.copy(data=values) if self.named else np.ma.MaskedArray(values, mask=False)
 
 
 def _values(array):
     """`array` as a new array of float64."""
-    if isinstance(array, np.ma.MaskedArray):
-        raise InputError("array is a masked array; give array.data, and observed=~numpy.ma.getmaskarray(array)")
     values = _array(array, "array")
     if values.dtype.kind not in "fiub":
         raise InputError(f"array holds {values.dtype}; it must hold real numbers")
@@ -102,12 +152,13 @@ def _array(given, name):
         raise InputError(f"{name} is no array: its rows differ in length") from error
 
 
-def _known(values, observed, noisy):
-    """Observed entries, bool, and warnings."""
-    nan = np.isnan(values)
+def _known(values, observed, noisy, hidden):
+    """Observed entries, bool, and warnings; `hidden` by the array's own mask, bool or None."""
+    nan = np.isnan(values) if hidden is None else np.isnan(values) | hidden
+    what = "NaN" if hidden is None else "NaN or masked"
     if observed is None:
         if not nan.any() and not noisy:
-            raise InputError("nothing says what is missing: no entry of array is NaN; give observed, a bool array with True = observed")
+            raise InputError(f"nothing says what is missing: no entry of array is {what}; give observed, a bool array with True = observed")
         known, warnings = ~nan, []
     else:
         if isinstance(observed, np.ma.MaskedArray):
@@ -119,7 +170,7 @@ def _known(values, observed, noisy):
         if known.shape != values.shape:
             raise InputError(f"observed has shape {known.shape} but array {values.shape}; they must be alike, True = observed")
         also = int(np.sum(nan & known))
-        warnings = [f"{also} further entries are NaN and count as missing"] if also else []
+        warnings = [f"{also} further entries are {what} and count as missing"] if also else []
         known = known & ~nan
         if known.all() and not noisy:
             warnings = ["observed is True everywhere: nothing is missing"]

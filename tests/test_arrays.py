@@ -138,10 +138,54 @@ def test_progress_is_told(holed):
     assert told and told[-1][0] == told[-1][1]
 
 
+def test_masked_arrays_are_taken_and_given(holed):
+    plain = tdc_cli.complete(holed, method="field")
+    hidden = np.isnan(holed)
+    masked = np.ma.MaskedArray(np.where(hidden, np.inf, holed), hidden, fill_value=-1)  # what is hidden may be anything
+    done = tdc_cli.complete(masked, method="field")
+    for name in ("mean", "sd", "uncertainty"):
+        made = getattr(done, name)
+        assert isinstance(made, np.ma.MaskedArray) and not made.mask.any() and np.array_equal(made.data, getattr(plain, name))
+    assert np.array_equal(masked.mask, hidden)
+    shown = np.zeros(hidden.shape, bool)
+    shown[:, :4] = True
+    both = tdc_cli.complete(np.ma.MaskedArray(np.nan_to_num(holed), hidden), shown, method="linear")
+    again = tdc_cli.complete(np.nan_to_num(holed), shown & ~hidden, method="linear")
+    assert np.array_equal(both.mean, again.mean) and both.warnings == (f"{(hidden & shown).sum()} further entries are NaN or masked and "
+                                                                       "count as missing",)  # fmt: skip
+
+
+class Named:
+    """What is used of a DataArray of xarray."""
+
+    def __init__(self, values, dims, coords):
+        self.values, self.dims, self.coords = values, dims, coords
+
+    def copy(self, data):
+        return Named(data, self.dims, self.coords)
+
+    def transpose(self, *dims):
+        return Named(self.values.transpose([self.dims.index(name) for name in dims]), dims, self.coords)
+
+
+def test_arrays_with_names_for_their_modes_are_taken_and_given(holed):
+    dims = ("latitude", "longitude", "time")
+    given = Named(holed, dims, {"time": [1, 2, 3]})
+    done = tdc_cli.complete(given, method="field")
+    assert (done.mean.dims, done.mean.coords) == (dims, given.coords)
+    assert np.array_equal(done.mean.values, tdc_cli.complete(holed, method="field").mean)
+    turned = Named(~np.isnan(holed).transpose(2, 0, 1), ("time", "latitude", "longitude"), {})
+    again = tdc_cli.complete(Named(np.nan_to_num(holed), dims, {}), turned, method="field")
+    assert np.array_equal(again.mean.values, done.mean.values) and np.array_equal(again.uncertainty.values, done.uncertainty.values)
+    with pytest.raises(InputError, match="observed has the dimensions time, latitude, x but array latitude, longitude, time; they must"):
+        tdc_cli.complete(given, Named(turned.values, ("time", "latitude", "x"), {}), method="field")
+
+
 @pytest.mark.parametrize("change, error, line", [
     ({"array": np.ones((3, 3), dtype=complex)}, InputError, "array holds complex128; it must hold real numbers"),
     ({"array": [["a", "b"]]}, InputError, "array holds <U1; it must hold real numbers"),
-    ({"array": np.ma.masked_invalid(np.full((3, 3), np.nan))}, InputError, "array is a masked array; give array.data, and observed="),
+    ({"array": np.ma.masked_invalid(np.full((3, 3), np.nan))}, InputError, "no entry is observed"),
+    ({"array": np.ma.MaskedArray(np.ones((3, 3)))}, InputError, "nothing says what is missing: no entry of array is NaN or masked"),
     ({"array": np.ones((3, 0))}, InputError, r"array of shape \(3, 0\) has no entries"),
     ({"array": np.ones(3)}, ConfigError, "method datc takes tensors of order 2 to 6, not 1"),
     ({"array": np.ones((3, 3))}, InputError, "nothing says what is missing: no entry of array is NaN"),

@@ -235,7 +235,7 @@ def test_a_plane_is_interpolated_exactly_inside_the_known_pixels():
     known = np.random.default_rng(0).random(plane.shape) > 0.6
     known[[0, 0, -1, -1], [0, -1, 0, -1]] = True
     known[7:13, 5:12] = False
-    assert np.allclose(linear.fill(np.where(known, plane, 0.0), known), plane)
+    assert np.allclose(linear.fill(np.where(known, plane, 0.0), known, ~known), plane)
 
 
 @pytest.mark.parametrize("places", [[(3, 3)], [(0, 0), (0, 5)], [(1, 1), (3, 3), (5, 5)]])
@@ -243,7 +243,7 @@ def test_what_makes_no_triangle_gives_the_nearest_pixel(places):
     channel, known = np.zeros((8, 7)), np.zeros((8, 7), dtype=bool)
     for value, place in enumerate(places, start=1):
         channel[place], known[place] = value, True
-    assert np.array_equal(linear.fill(channel, known), nearest.fill(channel, known))
+    assert np.array_equal(linear.fill(channel, known, ~known), nearest.fill(channel, known))
 
 
 @pytest.mark.parametrize("name", ["telea", "navier-stokes"])

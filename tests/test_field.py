@@ -266,7 +266,7 @@ def test_the_inside_of_a_large_hole_comes_from_a_coarser_grid(small_windows):
     values, observed = smooth(120, 120) / 255, np.ones((120, 120, 3), dtype=bool)
     observed[20:100, 20:100] = False
     fitted, sd = field.solve_with_sd(np.where(observed, values, np.nan), observed, rng=np.random.default_rng(0), count=8)
-    group = field._Group(values, observed, fitted.offset, 1.0, field.EXPONENT)
+    group = field._Group(values, observed, ~observed, fitted.offset, 1.0, field.EXPONENT)
     assert group.deep()[60, 60] and not group.deep()[25, 60]
     # No step where the two grids meet: within the hole neighbours differ by less than in the picture itself.
     inside = fitted.mean[24:96, 24:96]

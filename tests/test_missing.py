@@ -205,6 +205,6 @@ def test_masks_that_do_not_fit_a_tensor_are_refused():
 
 def test_slices_without_anything_are_counted():
     observed = np.ones((3, 4, 5), dtype=bool)
-    assert missing.empty_slices(observed) == {}
+    assert missing.empty_slices(observed, ~observed) == {}
     observed[1] = observed[:, :2] = False
-    assert missing.empty_slices(observed) == {0: 1, 1: 2}
+    assert missing.empty_slices(observed, ~observed) == {0: 1, 1: 2}

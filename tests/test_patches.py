@@ -758,7 +758,7 @@ def test_the_second_schedule_is_mixed_in_where_held_out_entries_ask_for_it(monke
     spoilt = usual.changed(first_ridge=1e3, last_ridge=1e3)
 
     def complete_by(*schedules):
-        monkeypatch.setattr(patches, "schedules_for", lambda observed, config: list(schedules))
+        monkeypatch.setattr(patches, "schedules_for", lambda observed, config, wanted: list(schedules))
         counts = []
         done = patches.complete(np.where(observed, truth, np.nan), observed, patches.Config(), rng=rng(),
                                 monitor=lambda done, total, label: counts.append((done, total)))  # fmt: skip

@@ -222,13 +222,13 @@ def test_held_out_is_in_the_shape_of_what_is_missing():
     from tdc_cli.methods import patches_clip
 
     truth = clip()
-    stacked = patches_clip._Clip.of(truth, masked(truth.shape), 3)
+    stacked = patches_clip._Clip.of(truth, masked(truth.shape), ~masked(truth.shape), 3)
     held = stacked.restored(patches_clip.hold_out(stacked, rng()))
     assert held[..., ::2].any() and not held[..., 1::2].any()
     assert not (held & ~masked(truth.shape)).any()
     whole = np.ones(truth.shape, bool)
     whole[..., 6] = False
-    stacked = patches_clip._Clip.of(truth, whole, 3)
+    stacked = patches_clip._Clip.of(truth, whole, ~whole, 3)
     held = stacked.restored(patches_clip.hold_out(stacked, rng()))
     frames = held.all(axis=(0, 1, 2))
     assert frames.sum() == 1 and held.any(axis=(0, 1, 2)).sum() == 1

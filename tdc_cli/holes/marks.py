@@ -29,6 +29,8 @@ class Mask:
         What the user should know about how the mask was understood.
     by_value : int
         Entries that the mask leaves alone and whose own values say that they are missing.
+    kept : ndarray of bool or None
+        Entries that stay as they are, neither observed nor to be filled.
     """
 
     observed: np.ndarray
@@ -36,10 +38,16 @@ class Mask:
     notes: tuple = ()
     warnings: tuple = ()
     by_value: int = 0
+    kept: np.ndarray | None = None
 
     def over(self, shape):
         """`observed` for colours of a shape, a view: the same in every channel where the mask has none."""
-        return np.broadcast_to(self.observed.reshape(self.observed.shape + (1,) * (len(shape) - self.observed.ndim)), shape)
+        return over(self.observed, shape)
+
+
+def over(marked, shape):
+    """`marked`, of pixels or of entries, for colours of a shape, a view: the same in every channel where it has none."""
+    return np.broadcast_to(marked.reshape(marked.shape + (1,) * (len(shape) - marked.ndim)), shape)
 
 
 def in_any_channel(missing):
@@ -412,14 +420,18 @@ def from_array(marked, shape, *, name, tensor, invert=False):
     return Mask(~missing, notes=notes, warnings=warnings)
 
 
-def empty_slices(observed):
-    """Mode to the number of its slices of which nothing is observed, a dict, for the modes that have such slices.
+def empty_slices(observed, absent):
+    """Mode to the number of its slices that have something to fill and nothing that is observed, a dict, for the modes that have such.
 
     Parameters
     ----------
-    observed : (n_1, ..., n_K) ndarray of bool
+    observed, absent : (n_1, ..., n_K) ndarray of bool
+        What is observed, and what is to be filled.
     """
-    counts = {k: int((~observed.any(axis=tuple(m for m in range(observed.ndim) if m != k))).sum()) for k in range(observed.ndim)}
+    counts = {}
+    for mode in range(observed.ndim):
+        others = tuple(k for k in range(observed.ndim) if k != mode)
+        counts[mode] = int(np.count_nonzero(absent.any(axis=others) & ~observed.any(axis=others)))
     return {mode: count for mode, count in counts.items() if count}
 
 

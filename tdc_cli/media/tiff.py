@@ -4,12 +4,12 @@ import contextlib
 import io
 import struct
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..errors import InputError
-from . import metadata, pillow, tiff_tags
+from . import formats, metadata, pillow, tiff_tags
 from .limits import check_single, check_size
 from .pixels import Media
 
@@ -17,6 +17,7 @@ _COLOURS = {0: ("L", 1), 1: ("L", 1), 2: ("RGB", 3), 5: ("CMYK", 4)}  # photomet
 _WHITE_IS_ZERO, _RGB = 0, 2
 _PREMULTIPLIED, _STRAIGHT = 1, 2  # kinds of alpha
 COPIES = "reduced copies or masks on further pages"
+_DESCRIPTION = 270
 _REDUCED, _MASK = 1, 4  # bits of the kind of a page that is no picture of its own
 # Values of a float that stand for what is missing are NaN from here on: sums with them would not be finite.
 _HUGE = 1e290
@@ -81,13 +82,18 @@ def decode(content, path):
         page = pages[0]
         check_single(len(pages), path, page.index)
         made = decode_page(file, page, path) if suits(page) else pillow.decode(content, path, page.index)
-        tags, left = tiff_tags.read(page, metadata.DESCRIPTIVE)
+        more, left = beside(page)
         left += [COPIES] * bool(copies)
-        found = made.metadata | {"layout": tiff_tags.layout(page)}
-    found |= {key: tags.pop(code).content for code, key in tiff_tags.SHARED.items() if code in tags}
-    if tags:
-        found["tags"] = tags
+    found = made.metadata | more
     return _with_nodata(replace(made, metadata=found, notes=(*made.notes, *metadata.left_out(path, left))))
+
+
+def beside(page):
+    """Metadata of a page of an open TIFF file that only TIFF has, with those `tiff_tags.SHARED`, and words for what is left out."""
+    tags, left = tiff_tags.read(page, metadata.DESCRIPTIVE)
+    found = {"layout": tiff_tags.layout(page)}
+    found |= {key: tags.pop(code).content for code, key in tiff_tags.SHARED.items() if code in tags}
+    return found | ({"tags": tags} if tags else {}), left
 
 
 def _is_read_by_tifffile(content):
@@ -124,10 +130,42 @@ def nodata_notes(path, numbers):
     return tuple(f"{path}: its nodata value {number:g} counts as missing" for number in numbers)
 
 
-def described(file, copies):
-    """Words for what an open TIFF file of several pages holds beside them and what is not kept, a list."""
-    kinds = ((COPIES, copies), ("ImageJ description", file.is_imagej), ("OME description", file.is_ome))
-    return [words for words, there in kinds if there]
+@dataclass(frozen=True)
+class Stack:
+    """What a TIFF file of several pages says beside their pixels, so that it can be said again of completed ones.
+
+    Attributes
+    ----------
+    pages : tuple of dict
+        Metadata of each page, in the order of the file; see `beside`.
+    words : tuple of str
+        What other formats lose with it.
+    """
+
+    pages: tuple
+    words: tuple
+
+
+def stack(file, pages, copies):
+    """`Stack` of these pages of an open TIFF file, and words for what is left out, two lists.
+
+    Where the file has further pages, a description that counts them all would be false: then it is left out.
+    """
+    kinds = (("ImageJ description", file.is_imagej), ("OME description", file.is_ome))
+    names = [words for words, there in kinds if there]
+    found, left = [], [COPIES] * bool(copies)
+    for page in (page.aspage() for page in pages):  # not as a frame that has no tags
+        more, gone = beside(page)
+        left += gone
+        if metadata.directory(file.filehandle, page.offset).keys() & set(metadata.DIRECTORIES):
+            left.append("EXIF of single pages")
+        if copies and names:
+            more["tags"] = {code: tag for code, tag in more.get("tags", {}).items() if code != _DESCRIPTION}
+        found.append(more)
+    left += names if copies else []
+    words = [tag.words for more in found for tag in more.get("tags", {}).values() if tag.words]
+    words += [formats.METADATA[key] for more in found for key in tiff_tags.SHARED.values() if key in more]
+    return Stack(tuple(found), tuple(dict.fromkeys((*([] if copies else names), *words)))), list(dict.fromkeys(left))
 
 
 def decode_page(file, page, path):
@@ -190,6 +228,8 @@ def _options(media):
         options["planarconfig"], values = "separate", np.ascontiguousarray(np.moveaxis(values, 2, 0))
     if layout:
         options |= {"tile": layout.tile} if layout.tile else {"rowsperstrip": layout.rows}
+    if layout and layout.scale:
+        options |= {"resolution": layout.scale, "resolutionunit": "NONE"}
     if "dpi" in media.metadata:
         options |= {"resolution": media.metadata["dpi"], "resolutionunit": "INCH"}
     return values, options | {
@@ -197,8 +237,8 @@ def _options(media):
     }  # fmt: skip
 
 
-def write_pages(frames, file, *, large):
-    """Write `frames`, an iterable of Media, into an open binary file, one a page; without EXIF and XMP.
+def write_pages(frames, file, *, large, stack=None):
+    """Write `frames`, an iterable of Media, into an open binary file, one a page; without camera settings and place.
 
     Parameters
     ----------
@@ -206,13 +246,32 @@ def write_pages(frames, file, *, large):
     file : binary file
     large : bool
         Whether the file may become larger than 4 GB.
+    stack : Stack or None
+        What the file says beside the pixels, where it comes from a TIFF file of as many pages.
     """
     import tifffile
 
-    with tifffile.TiffWriter(file, bigtiff=large, byteorder="<") as writer:
-        for media in frames:
-            values, options = _options(media)
-            writer.write(values, contiguous=False, **options)
+    order = stack.pages[0]["layout"].byteorder if stack else "<"
+    with tifffile.TiffWriter(file, bigtiff=large, byteorder=order) as writer:
+        for number, media in enumerate(frames):
+            made = replace(media, metadata=media.metadata | stack.pages[number]) if stack else media
+            values, options = _options(made)
+            writer.write(values, contiguous=False, extratags=_extra(_tags(made) if stack else {}, order), **options)
+
+
+def _tags(media):
+    """Tags of `media` for its directory, code to `tiff_tags.Tag`, without those that are directories of their own."""
+    described = metadata.descriptive_tags(media.metadata)
+    tags = {code: tiff_tags.text(value) for code, value in described.items() if isinstance(value, str)}
+    if "xmp" in media.metadata:
+        tags[metadata.XMP] = tiff_tags.block(media.metadata["xmp"])
+    tags |= {code: tiff_tags.block(media.metadata[key]) for code, key in tiff_tags.SHARED.items() if key in media.metadata}
+    return tags | media.metadata.get("tags", {})
+
+
+def _extra(tags, byteorder):
+    """Tags as tifffile takes them."""
+    return [tag.written(code, byteorder) for code, tag in sorted(tags.items())]
 
 
 def encode(media, form=None, quality=None):
@@ -223,13 +282,36 @@ def encode(media, form=None, quality=None):
     order = media.metadata["layout"].byteorder if "layout" in media.metadata else "<"
     described = metadata.descriptive_tags(media.metadata)
     directories = {code: value for code, value in described.items() if code in metadata.DIRECTORIES}
-    tags = {code: tiff_tags.text(value) for code, value in described.items() if isinstance(value, str)}
-    if "xmp" in media.metadata:
-        tags[metadata.XMP] = tiff_tags.block(media.metadata["xmp"])
-    tags |= {code: tiff_tags.block(media.metadata[key]) for code, key in tiff_tags.SHARED.items() if key in media.metadata}
-    tags |= media.metadata.get("tags", {})
     buffer = io.BytesIO()
-    tifffile.imwrite(
-        buffer, values, byteorder=order, extratags=[tag.written(code, order) for code, tag in sorted(tags.items())], **options
-    )
+    tifffile.imwrite(buffer, values, byteorder=order, extratags=_extra(_tags(media), order), **options)
     return tiff_tags.with_directories(buffer.getvalue(), directories) if directories else buffer.getvalue()
+
+
+def encode_stack(values, stack, large):
+    """Bytes of a TIFF file of several pages, compressed without loss, in the layout that they came in.
+
+    Parameters
+    ----------
+    values : (pages, ...) ndarray
+        Each page as tifffile has it: planes first, or channels last.
+    stack : Stack
+    large : bool
+        Whether the file may become larger than 4 GB.
+    """
+    import tifffile
+
+    buffer = io.BytesIO()
+    order = stack.pages[0]["layout"].byteorder
+    with tifffile.TiffWriter(buffer, bigtiff=large, byteorder=order) as writer:
+        for plane, beside in zip(values, stack.pages, strict=True):
+            layout = beside["layout"]
+            tags = beside.get("tags", {}) | {code: tiff_tags.block(beside[key]) for code, key in tiff_tags.SHARED.items() if key in beside}
+            options = {"tile": layout.tile} if layout.tile else {"rowsperstrip": layout.rows}
+            if layout.scale:
+                options |= {"resolution": layout.scale, "resolutionunit": "NONE"}
+            writer.write(
+                np.ascontiguousarray(plane), contiguous=False, photometric=layout.photometric, extrasamples=layout.extra or None,
+                planarconfig=("separate" if layout.planar else "contig") if plane.ndim > 2 else None, compression="zlib", metadata=None,
+                software=False, extratags=_extra(tags, order), **options,
+            )  # fmt: skip
+    return buffer.getvalue()

@@ -16,6 +16,7 @@ from .metadata import DIRECTORIES, ORIENTATION, PROFILE, XMP
 
 NODATA = 42113
 _PALETTE = 3  # photometric interpretation
+_NO_UNIT = 1  # of the resolution
 _GDAL = 42112
 # Tags whose content other formats hold too -> its key in the metadata of a `Media`.
 SHARED = {34377: "photoshop", 33723: "iptc"}
@@ -85,6 +86,8 @@ class Layout:
         What the channels are.
     extra : tuple of int
         Kinds of the channels beyond those.
+    scale : (float, float) or None
+        Pixels a unit in x and y where the file names no unit, as programs for microscopes do; the unit stands in their description.
     """
 
     byteorder: str
@@ -93,6 +96,7 @@ class Layout:
     planar: bool
     photometric: int
     extra: tuple
+    scale: tuple | None = None
 
 
 def layout(page):
@@ -100,7 +104,14 @@ def layout(page):
     tile = (page.tilelength, page.tilewidth) if page.is_tiled else None
     extra = tuple(int(kind) for kind in page.extrasamples)
     rows = min(int(page.rowsperstrip), page.imagelength)
-    return Layout(page.parent.byteorder, tile, rows, int(page.planarconfig) == 2, int(page.photometric), extra)
+    return Layout(page.parent.byteorder, tile, rows, int(page.planarconfig) == 2, int(page.photometric), extra, _scale(page))
+
+
+def _scale(page):
+    unit, *scale = (page.tags.valueof(code) for code in (296, 282, 283))
+    if unit != _NO_UNIT or None in scale or not all(len(pair) == 2 and all(pair) for pair in scale):
+        return None
+    return tuple(above / below for above, below in scale)
 
 
 def read(page, descriptive):

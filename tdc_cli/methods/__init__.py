@@ -10,11 +10,14 @@ alone, a numpy.random.Generator. `monitor` is called as `silent` says, at the en
 the units of `values`; among its parameters are those alone that differ from `config` or are found. What cannot be used is an InputError
 or a ConfigError, a computation that breaks down a NumericalError.
 
+A method whose work grows with what is to be filled may take the keyword `wanted`, an array of bool or None: the missing entries whose
+estimates matter, where others are kept as they are. It leaves these others out, with any finite estimate.
+
 A method that works locally has two more functions, so that a large picture can be completed region by region. ``margin(config)`` is how
 many pixels it must see on each side of what is used of a region, beside `DEEP` times the depth of the holes there; None: the whole, with
-this config. ``share(samples, config, *, rng, monitor)``, which may be left out, decides what is decided once for all regions: from a list
-of a few parts of the picture, (values, observed) each, it makes any object that can be pickled, and `complete` gets a `Part` as a further
-keyword `part`.
+this config. ``share(samples, config, *, rng, monitor)``, which may be left out, decides what is decided once for all regions: from a
+list of a few parts of the picture, (values, observed, wanted) each, it makes any object that can be pickled, and `complete` gets a `Part`
+as a further keyword `part`.
 
 To add a method, write the module and add a line to `REGISTRY`. It holds names only, so that listing methods imports none of them, nor
 NumPy: a shell completes their names.
@@ -23,6 +26,7 @@ NumPy: a shell completes their names.
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import typing
 from dataclasses import dataclass, field, fields
 
@@ -170,6 +174,10 @@ class Method:
     def load(self):
         """Import and return the method's module."""
         return importlib.import_module(self.module)
+
+    def takes(self, keyword):
+        """Whether the method has a keyword beyond those of all methods."""
+        return keyword in inspect.signature(self.load().complete).parameters
 
     def margin(self, config):
         """Pixels that it sees around what is used of a region, beside `DEEP` times the depth of holes; None: it needs the whole."""

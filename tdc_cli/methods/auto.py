@@ -33,7 +33,7 @@ class Config(patches.Config):
     )
 
 
-def complete(values, observed, config=Config(), *, rng, monitor=silent, source=None):
+def complete(values, observed, config=Config(), *, rng, monitor=silent, source=None, wanted=None):
     """As `patches.complete`, and as `exemplar.complete` where holes are too deep for that.
 
     Parameters
@@ -49,6 +49,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
         Called as ``monitor(done, total, label)``.
     source : (H, W) ndarray of bool, or None
         True = may be copied. None: all known pixels.
+    wanted : (H, W, ...) ndarray of bool, or None
+        Missing entries to fill; None: all of them. How deep a hole is, is a matter of these alone.
 
     Returns
     -------
@@ -64,17 +66,20 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     if source is not None and source.shape != values.shape[:2]:
         raise ConfigError(f"source has {' x '.join(map(str, source.shape))} pixels, the values {' x '.join(map(str, values.shape[:2]))}")
     if config.frames is not None:
-        return _complete_clip(values, observed, config, rng, monitor, source)
+        return _complete_clip(values, observed, config, rng, monitor, source, wanted)
     flat = (*values.shape[:2], -1)
     known = observed.reshape(flat)
+    asked = ~known if wanted is None else wanted.reshape(flat)
     whole = known.all(axis=2) if source is None else known.all(axis=2) & source
-    holes = deep(~known.any(axis=2)) if whole.any() else np.zeros(values.shape[:2], bool)
+    lost = ~known.any(axis=2) & asked.any(axis=2)
+    holes = deep(lost) if whole.any() else np.zeros(values.shape[:2], bool)
     if not holes.any():
-        return patches.complete(values, observed, config, rng=rng, monitor=monitor)
-    box = _box(~known.all(axis=2)) if config.noise_std == 0 else np.s_[:, :]
+        return patches.complete(values, observed, config, rng=rng, monitor=monitor, wanted=wanted)
+    box = _box(asked.any(axis=2)) if config.noise_std == 0 else np.s_[:, :]
     done = patches.complete(
-        values[box], observed[box], config, rng=rng, monitor=lambda k, total, label: monitor(k, total + 1, label), left_out=core
-    )
+        values[box], observed[box], config, rng=rng, monitor=lambda k, total, label: monitor(k, total + 1, label), left_out=core,
+        wanted=None if wanted is None else wanted[box],
+    )  # fmt: skip
     mean = np.where(observed, values, 0.0).copy(order="C")
     mean[box] = done.mean
     sd, invented = np.zeros(values.shape), holes
@@ -82,26 +87,27 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
         sd[box] = done.sd
         part = known[box].any(axis=2)
         invented = holes.copy()
-        invented[box] &= ~_sure(done.mean.reshape(known[box].shape), done.sd.reshape(known[box].shape), part, config.line)
-    left = np.broadcast_to(~invented[..., None], known.shape)
-    exemplar.fill_picture(mean.reshape(flat), sd.reshape(flat), left, source, rng, lambda share: monitor(99, 100, "filling"),
-                          predicted=holes & ~invented)  # fmt: skip
+        invented[box] &= ~_sure(done.mean.reshape(known[box].shape), done.sd.reshape(known[box].shape), part, lost[box], config.line)
+    made = np.broadcast_to(invented[..., None], known.shape)
+    exemplar.fill_picture(mean.reshape(flat), sd.reshape(flat), (known | asked) & ~made, made, source, rng,
+                          lambda share: monitor(99, 100, "filling"), predicted=holes & ~invented)  # fmt: skip
     monitor(100, 100, "filling")
     if done.sd is None:
         return replace(done, mean=mean, invented=invented)
     return replace(done, mean=mean, sd=sd, predictive_sd=np.hypot(sd, done.noise_std) if done.noise_std else sd, invented=invented)
 
 
-def _complete_clip(values, observed, config, rng, monitor, source):
+def _complete_clip(values, observed, config, rng, monitor, source, wanted):
     """`complete` of a clip: what frames nearby show is left to the groups, unless whole frames agree; the rest of deep holes is filled."""
     if config.frames >= values.ndim:
         raise ConfigError(f"frames is {config.frames}, but the modes of the values are 0 to {values.ndim - 1}", fields=("frames",))
     known = by_frame(observed, config.frames)
     complete_ = known.all(axis=3) if source is None else known.all(axis=3) & source
     # A frame without a pixel to copy is left to the groups.
-    holes = np.stack([deep(~frame.any(axis=2)) & whole.any() for frame, whole in zip(known, complete_, strict=True)])
+    lost = ~known.any(axis=3) if wanted is None else ~known.any(axis=3) & by_frame(wanted, config.frames).any(axis=3)
+    holes = np.stack([deep(frame) & whole.any() for frame, whole in zip(lost, complete_, strict=True)])
     if not holes.any():
-        return patches.complete(values, observed, config, rng=rng, monitor=monitor)
+        return patches.complete(values, observed, config, rng=rng, monitor=monitor, wanted=wanted)
 
     def leave(share, gap):
         return (gap > 0) & (gap <= patches_clip.REACH) & (share > AGREEING)
@@ -111,11 +117,12 @@ def _complete_clip(values, observed, config, rng, monitor, source):
     where, made, sd = (as_given(stacked, values.shape, config.frames) for stacked in (
         np.broadcast_to(filled.filled[..., None], known.shape), filled.values, filled.spread))  # fmt: skip
     invented = np.moveaxis(filled.invented, 0, -1)
-    if (observed | where).all() and config.noise_std == 0:
+    left = ~(observed | where) if wanted is None else wanted & ~where
+    if not left.any() and config.noise_std == 0:
         monitor(100, 100, "filling")
         sd = sd if config.calibrate else None
         return Completion(mean=made, sd=sd, predictive_sd=sd, invented=invented, parameters=asdict(config))
-    done = patches.complete(np.where(where, made, values), observed | where, config, rng=rng, monitor=monitor)
+    done = patches.complete(np.where(where, made, values), observed | where, config, rng=rng, monitor=monitor, wanted=left)
     mean = np.where(where, made, done.mean)
     if done.sd is None:
         return replace(done, mean=mean, invented=invented)
@@ -128,9 +135,10 @@ def _box(lost):
     return tuple(slice(max(0, s.start - MARGIN), s.stop + MARGIN) for s in find_objects(lost.astype(np.int8))[0])
 
 
-def _sure(mean, sd, known, line):
-    """Pixels, (H, W), whose estimates leave open at most the share `line` of the variance of the known pixels around, channels together."""
-    sure = ((sd**2).sum(axis=2) <= line * patch_variance(mean, known)) & ~core(~known)
+def _sure(mean, sd, known, lost, line):
+    """Pixels, (H, W), whose estimates leave open at most the share `line` of the variance of the known pixels around, channels together;
+    none in the cores of what is `lost`."""
+    sure = ((sd**2).sum(axis=2) <= line * patch_variance(mean, known)) & ~core(lost)
     # Without specks that are predicted, which nothing known is next to.
     return binary_opening(sure | known, np.ones((3, 3))) & ~known
 
@@ -141,4 +149,4 @@ def warm_up(order, config):
     hole = np.zeros((16, 16, 1), bool)
     hole[6:9, 6:9] = True
     picture = np.random.default_rng(0).random(hole.shape)
-    exemplar.fill_picture(picture, np.zeros(hole.shape), ~hole, None, np.random.default_rng(0), lambda share: None)
+    exemplar.fill_picture(picture, np.zeros(hole.shape), ~hole, hole, None, np.random.default_rng(0), lambda share: None)

@@ -7,9 +7,15 @@ S. B. Damelin, N. S. Hoang: On surface completion and image inpainting by biharm
 
 from dataclasses import dataclass
 
+import numpy as np
+from scipy.ndimage import label, maximum_filter
+
 from . import Completion, silent
 from .channels import fill_channels
 from .parameters import Parameters
+
+# Pixels that the operator reaches from one that is missing.
+REACH = 2
 
 
 @dataclass(frozen=True)
@@ -22,9 +28,16 @@ def margin(config):
     return 32
 
 
-def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
+def complete(values, observed, config=Config(), *, rng=None, monitor=silent, wanted=None):
     """Fill every channel by itself."""
+    return Completion(mean=fill_channels(values, observed, _fill, "biharmonic", monitor, wanted))
+
+
+def _fill(channel, known, wanted):
+    """Channel, (H, W), with the holes filled that hold something `wanted`, and those so near to them that they depend on each other."""
     from skimage.restoration import inpaint_biharmonic
 
-    filled = fill_channels(values, observed, lambda channel, known: inpaint_biharmonic(channel, ~known), "biharmonic", monitor)
-    return Completion(mean=filled)
+    holes = ~known
+    labels, _ = label(maximum_filter(holes, 2 * REACH + 1), np.ones((3, 3)))
+    holes &= np.isin(labels, np.unique(labels[wanted]))
+    return inpaint_biharmonic(channel, holes)

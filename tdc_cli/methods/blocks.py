@@ -12,14 +12,14 @@ def blocks(values):
 
 
 def refine_blocks(
-    values, observed, start, stages, noise, rng, progress, variance, frames=1, units=None, origin=(0, 0), left_out=None
+    values, observed, start, stages, noise, rng, progress, variance, frames=1, wanted=None, units=None, origin=(0, 0)
 ):  # fmt: skip
     """`refine`, in blocks of channels, which have a unit each; `progress` is called after every pass."""
     parts = blocks(values)
     starts = [start[..., b] for b in parts]
     del start  # as soon as it is read: a large picture should not be held more often than it must
     parts = [refine(values[..., b], observed[..., b], starts.pop(0), stages, frames=frames, noise_variance=noise, rng=rng, tick=progress,
-                    variance=variance, unit=units and units[k], origin=origin, left_out=left_out)
+                    variance=variance, wanted=None if wanted is None else wanted[..., b], unit=units and units[k], origin=origin)
              for k, b in enumerate(parts)]  # fmt: skip
     if len(parts) == 1:
         return parts[0]

@@ -5,7 +5,7 @@ import numpy as np
 from ..errors import InputError
 
 
-def fill_channels(values, observed, fill, name, monitor):
+def fill_channels(values, observed, fill, name, monitor, wanted=None):
     """Fill every channel by itself: modes 0 and 1 are the picture, any further modes are channels.
 
     Parameters
@@ -15,11 +15,14 @@ def fill_channels(values, observed, fill, name, monitor):
     observed : (H, W, ...) ndarray of bool
         True = observed.
     fill : callable
-        ``fill(channel, known)`` gives the completed channel: both (H, W), with 0 where `known` is False.
+        ``fill(channel, known, wanted)`` gives the completed channel, all (H, W): the channel with 0 where `known` is False, and what is
+        to be filled.
     name : str
         Of the method, for errors.
     monitor : callable
         Called as ``monitor(done, total, label)`` after every channel.
+    wanted : (H, W, ...) ndarray of bool, or None
+        Missing entries to fill; None: all of them. The others may be anything.
 
     Returns
     -------
@@ -28,14 +31,15 @@ def fill_channels(values, observed, fill, name, monitor):
     Raises
     ------
     InputError
-        A channel without any observed entry.
+        A channel with something to fill and without any observed entry.
     """
     flat = np.where(observed, values, 0.0).reshape(*values.shape[:2], -1)
     known = observed.reshape(flat.shape)
-    if not known.any(axis=(0, 1)).all():
+    todo = ~known if wanted is None else wanted.reshape(flat.shape)
+    if (todo.any(axis=(0, 1)) & ~known.any(axis=(0, 1))).any():
         raise InputError(f"{name} needs at least one observed entry in every channel; try `method=datc`")
     filled = np.empty_like(flat)
     for c in range(flat.shape[2]):
-        filled[..., c] = flat[..., c] if known[..., c].all() else fill(flat[..., c], known[..., c])
+        filled[..., c] = fill(flat[..., c], known[..., c], todo[..., c]) if todo[..., c].any() else flat[..., c]
         monitor(c + 1, flat.shape[2], "channel")
     return filled.reshape(values.shape)

@@ -27,7 +27,7 @@ class Config(Parameters):
     )
 
 
-def complete(values, observed, config=Config(), *, rng, monitor=silent, source=None):
+def complete(values, observed, config=Config(), *, rng, monitor=silent, source=None, wanted=None):
     """Fill every pixel that lacks an entry; entries of it that are observed are kept.
 
     Parameters
@@ -43,6 +43,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
         Called as ``monitor(done, total, label)``.
     source : (H, W) ndarray of bool, or None
         True = may be copied. None: all known pixels.
+    wanted : (H, W, ...) ndarray of bool, or None
+        Missing entries to fill; None: all of them.
 
     Returns
     -------
@@ -61,18 +63,20 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     if source is not None and source.shape != values.shape[:2]:
         raise ConfigError(f"source has {' x '.join(map(str, source.shape))} pixels, the values {' x '.join(map(str, values.shape[:2]))}")
     if config.frames is not None:
-        return _complete_clip(values, observed, config, rng, monitor, source)
+        return _complete_clip(values, observed, config, rng, monitor, source, wanted)
     flat = (*values.shape[:2], -1)
+    known = observed.reshape(flat)
+    holes = ~known if wanted is None else wanted.reshape(flat)
     mean, sd = np.where(observed, values, 0.0).copy(order="C"), np.zeros(values.shape)
-    fill_picture(mean.reshape(flat), sd.reshape(flat), observed.reshape(flat), source, rng, _told(monitor))
-    return Completion(mean=mean, sd=sd, invented=~observed.reshape(flat).all(axis=2), parameters=asdict(config))
+    fill_picture(mean.reshape(flat), sd.reshape(flat), known, holes, source, rng, _told(monitor))
+    return Completion(mean=mean, sd=sd, invented=holes.any(axis=2), parameters=asdict(config))
 
 
-def _complete_clip(values, observed, config, rng, monitor, source):
+def _complete_clip(values, observed, config, rng, monitor, source, wanted):
     known = by_frame(observed, config.frames)
-    holes = ~known.all(axis=3)
+    holes = (~known if wanted is None else by_frame(wanted, config.frames)).any(axis=3)
     given = by_frame(np.where(observed, values, 0.0), config.frames)
-    done = fill_clip(given, holes, np.zeros_like(holes), source, rng, _told(monitor))
+    done = fill_clip(given, holes, ~known.all(axis=3) & ~holes, source, rng, _told(monitor))
     mean, sd = np.where(known, given, done.values), np.where(known, 0.0, done.spread)
     mean, sd = (as_given(stacked, values.shape, config.frames) for stacked in (mean, sd))
     return Completion(mean=mean, sd=sd, invented=np.moveaxis(done.invented, 0, -1), parameters=asdict(config))
@@ -83,14 +87,15 @@ def _told(monitor):
     return lambda share: monitor(round(100 * share), 100, "filling")
 
 
-def fill_picture(mean, sd, observed, source, rng, tell, predicted=None):
+def fill_picture(mean, sd, observed, wanted, source, rng, tell, predicted=None):
     """Fill one picture in place.
 
     Parameters
     ----------
     mean, sd : (H, W, C) ndarray of float64
         Known entries and their standard deviations; what is filled is written into both.
-    observed : (H, W, C) ndarray of bool
+    observed, wanted : (H, W, C) ndarray of bool
+        What is known, and what is to be filled; of a pixel that has some of both the known entries stay.
     source : (H, W) ndarray of bool, or None
         May be copied; None: all known pixels.
     rng : numpy.random.Generator
@@ -104,10 +109,10 @@ def fill_picture(mean, sd, observed, source, rng, tell, predicted=None):
     InputError
         Nothing is left to copy.
     """
-    hole = ~observed.all(axis=2)
+    hole, unknown = wanted.any(axis=2), ~observed.all(axis=2)
     if not hole.any():
         return
-    copyable = ~hole if source is None else ~hole & source
+    copyable = ~unknown if source is None else ~unknown & source
     if predicted is not None:
         copyable &= ~predicted
     if not copyable.any():
@@ -117,7 +122,7 @@ def fill_picture(mean, sd, observed, source, rng, tell, predicted=None):
     with kernel_threads():
         for k, region in enumerate(regions):
             box = region.box
-            blank = hole[box] & ~region.hole
+            blank = unknown[box] & ~region.hole
             done = fill(mean[box], region.hole, blank, copyable[box], rng=rng, tell=lambda share, k=k: tell((k + share) / len(regions)))
             rows, columns = np.divmod(done.pixels, region.hole.shape[1])
             open_ = ~observed[box][rows, columns]

@@ -51,7 +51,7 @@ def margin(config):
 def share(samples, config, *, rng, monitor=silent):
     """`Shared` of all regions: covariance and noise learnt from the samples, and the scale of the standard deviations."""
     samples = [tuple(_flat(a) for a in sample) for sample in samples]
-    prior = field.fit(samples, _noise(config), exponent=config.exponent, steps=config.steps)
+    prior = field.fit([(v, o) for v, o, _ in samples], _noise(config), exponent=config.exponent, steps=config.steps)
     if prior.noise:
         return Shared(prior, None, None)
     found = [_errors(*sample, prior, config.exponent, rng) for sample in samples]
@@ -59,14 +59,14 @@ def share(samples, config, *, rng, monitor=silent):
     return Shared(prior, calibrate.fit_scale(errors, spreads), _verdict(errors, spreads, rng))
 
 
-def complete(values, observed, config=Config(), *, rng, monitor=silent, part=None):
+def complete(values, observed, config=Config(), *, rng, monitor=silent, wanted=None, part=None):
     """Fit the field: modes 0 and 1 are the picture, all others its channels; only standard deviations are drawn.
 
     Without noise the standard deviations of missing entries are scaled by the errors of observed ones that are held out. Under noise they
     are the model's own: the noise of what is held out hides the error of the estimate.
     """
     shape = values.shape
-    values, observed = _flat(values), _flat(observed)
+    values, observed, wanted = (_flat(a) for a in (values, observed, ~observed if wanted is None else wanted))
     noise, prior = _noise(config), part and part.shared.prior
     fitted, sd = field.solve_with_sd(
         values,
@@ -78,12 +78,13 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, part=Non
         steps=config.steps,
         monitor=monitor,
         prior=prior,
+        wanted=wanted,
     )
     verdict = None
     if part is not None:
         scale, verdict = part.shared.scale, part.shared.verdict
     elif noise == 0:
-        errors, spreads = _held_out(values, observed, fitted, rng)
+        errors, spreads = _held_out(values, observed, wanted, fitted, rng)
         scale, verdict = calibrate.fit_scale(errors, spreads), _verdict(errors, spreads, rng)
     else:
         scale = None
@@ -118,15 +119,17 @@ def _verdict(errors, spreads, rng):
     return {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, 0.0, rng)}
 
 
-def _held_out(values, observed, fitted, rng):
+def _held_out(values, observed, wanted, fitted, rng):
     """Errors of held-out entries under the fitted field, and the standard deviations that it gives them, both (n,)."""
-    found = [_errors(values[window], observed[window], fitted, fitted.exponent, rng) for window in validation_windows(observed, rng)]
+    found = [_errors(values[window], observed[window], wanted[window], fitted, fitted.exponent, rng)
+             for window in validation_windows(observed, rng, wanted)]  # fmt: skip
     return tuple(np.concatenate(parts) for parts in zip(*found))
 
 
-def _errors(values, observed, known, exponent, rng):
+def _errors(values, observed, wanted, known, exponent, rng):
     """`_held_out` of one window; `known` is a `field.Field`, whose covariance is taken, or a `field.Prior`."""
-    held = calibrate.hold_out(observed, HELD_OUT, rng)
+    held = calibrate.hold_out(observed, HELD_OUT, rng, wanted=wanted)
     like = {"prior": known} if isinstance(known, field.Prior) else {"channel_covariance": known.channel_covariance}
-    again, sd = field.solve_with_sd(values, observed & ~held, rng=rng, count=HELD_OUT_SAMPLES, exponent=exponent, **like)
+    again, sd = field.solve_with_sd(values, observed & ~held, rng=rng, count=HELD_OUT_SAMPLES, exponent=exponent, wanted=wanted | held,
+                                    **like)  # fmt: skip
     return (again.mean - values)[held], sd[held]

@@ -22,32 +22,31 @@ def margin(config):
     return 48
 
 
-def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
+def complete(values, observed, config=Config(), *, rng=None, monitor=silent, wanted=None):
     """Fill every channel by itself."""
-    return Completion(mean=fill_channels(values, observed, fill, "linear", monitor))
+    return Completion(mean=fill_channels(values, observed, fill, "linear", monitor, wanted))
 
 
-def fill(channel, known):
-    """Channel with its holes interpolated.
+def fill(channel, known, wanted):
+    """Channel with its holes interpolated where `wanted`, and the nearest known pixel in the others.
 
     Parameters
     ----------
     channel : (H, W) ndarray of float
-    known : (H, W) ndarray of bool
+    known, wanted : (H, W) ndarray of bool
 
     Returns
     -------
     (H, W) ndarray of float
     """
-    holes = ~known
     # A pixel none of whose eight neighbours is missing is no corner of a triangle with a hole inside: the circle around such a triangle
     # holds no known pixel, so that at that corner it is no larger than the one around a square of four pixels.
-    border = known & binary_dilation(holes, np.ones((3, 3)))
+    border = known & binary_dilation(~known, np.ones((3, 3)))
     result = nearest.fill(channel, known)
     try:
         interpolate = LinearNDInterpolator(np.argwhere(border), channel[border])
     except (QhullError, ValueError):  # fewer than three pixels, or all on one line
         return result
-    inside = interpolate(np.argwhere(holes))
-    result[holes] = np.where(np.isnan(inside), result[holes], inside)
+    inside = interpolate(np.argwhere(wanted))
+    result[wanted] = np.where(np.isnan(inside), result[wanted], inside)
     return result

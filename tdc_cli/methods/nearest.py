@@ -19,9 +19,9 @@ def margin(config):
     return 16
 
 
-def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
+def complete(values, observed, config=Config(), *, rng=None, monitor=silent, wanted=None):
     """Fill every channel by itself."""
-    return Completion(mean=fill_channels(values, observed, fill, "nearest", monitor))
+    return Completion(mean=fill_channels(values, observed, lambda channel, known, _: fill(channel, known), "nearest", monitor, wanted))
 
 
 def fill(channel, known):

@@ -35,13 +35,13 @@ def margin(config):
     return 32 + 2 * math.ceil(config.radius)
 
 
-def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
+def complete(values, observed, config=Config(), *, rng=None, monitor=silent, wanted=None):
     """Fill every channel by itself; the range of all observed entries becomes 0 to 255."""
     import cv2
 
     flag = cv2.INPAINT_TELEA if config.algorithm == "telea" else cv2.INPAINT_NS
 
-    def fill(channel, known):
+    def fill(channel, known, wanted):
         # Of a picture with a single row or column OpenCV reads beyond the end; such a one is given three times.
         margins = [(1, 1) if n == 1 else (0, 0) for n in channel.shape]
         holes = np.pad((~known).astype(np.uint8), margins, mode="edge")
@@ -52,5 +52,5 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
     relative = np.where(observed, values, 0.0) / top
     low = float(np.min(relative, where=observed, initial=np.inf))
     span = float(np.max(relative, where=observed, initial=-np.inf)) - low
-    filled = fill_channels((relative - low) * (LEVELS / span if span else 0.0), observed, fill, config.algorithm, monitor)
+    filled = fill_channels((relative - low) * (LEVELS / span if span else 0.0), observed, fill, config.algorithm, monitor, wanted)
     return Completion(mean=top * (low + filled * (span / LEVELS)))

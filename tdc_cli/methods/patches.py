@@ -124,9 +124,9 @@ def share(samples, config, *, rng, monitor=silent):
     """`Shared` of all regions: both parts of the run on the samples, with what is held out there."""
     config = replace(config, start="field")
     samples = [tuple(a.reshape(*a.shape[:2], -1) for a in sample) for sample in samples]
-    values, observed = (np.concatenate(arrays, axis=1) for arrays in zip(*samples))
-    schedules = schedules_for(observed, config)
-    prior = field.fit(samples, None if config.noise_std == "auto" else float(config.noise_std) ** 2)
+    values, observed, wanted = (np.concatenate(arrays, axis=1) for arrays in zip(*samples))
+    schedules = schedules_for(observed, config, wanted)
+    prior = field.fit([(v, o) for v, o, _ in samples], None if config.noise_std == "auto" else float(config.noise_std) ** 2)
     units = tuple(scale_of(values[..., b][observed[..., b]]) if observed[..., b].any() else (float(prior.offset[b].mean()), prior.scale)
                   for b in blocks(values))  # fmt: skip
     first = Shared(prior, units, tuple(schedules), None, 1.0, None, int(rng.integers(2**32)), ())
@@ -134,8 +134,8 @@ def share(samples, config, *, rng, monitor=silent):
     if not config.calibrate and len(schedules) == 1:
         return first
     progress = Progress(monitor, len(blocks(values)), len(samples) * sum(s.passes for s in schedules))
-    held = [calibrate.hold_out(o, TUNED.held_out, rng, TUNED.most_held_out) for _, o in samples]
-    drafts = [_draft(v, o, h, schedules, noise, config, rng, progress, Part((0, 0), first)) for (v, o), h in zip(samples, held)]
+    held = [calibrate.hold_out(o, TUNED.held_out, rng, TUNED.most_held_out, w) for _, o, w in samples]
+    drafts = [_draft(v, o, w, h, schedules, noise, config, rng, progress, Part((0, 0), first)) for (v, o, w), h in zip(samples, held)]
     best, errors, spreads = _best(drafts)
     first = replace(first, schedules=tuple(schedules[: best + 1]))
     if not config.calibrate:
@@ -143,14 +143,14 @@ def share(samples, config, *, rng, monitor=silent):
     scale = calibrate.fit_scale(errors, spreads, noise)
     factor = 1.0
     if scale is not None:
-        changes = [(_finished(v, o, draft, best, noise, rng, progress, Part((0, 0), first))[0] - draft.result(best))[~o]
-                   for (v, o), draft in zip(samples, drafts)]  # fmt: skip
+        changes = [(_finished(v, o, w, draft, best, noise, rng, progress, Part((0, 0), first))[0] - draft.result(best))[w]
+                   for (v, o, w), draft in zip(samples, drafts)]  # fmt: skip
         factor = _factor_of_last_passes(np.concatenate(changes), errors, noise)
     return replace(first, scale=scale, factor=factor, verdict=_verdict(errors, spreads, noise, rng),
                    warnings=_uncalibrated(scale, errors))  # fmt: skip
 
 
-def complete(values, observed, config=Config(), *, rng, monitor=silent, part=None, left_out=None):
+def complete(values, observed, config=Config(), *, rng, monitor=silent, wanted=None, part=None, left_out=None):
     """Posterior mean of every entry, and standard deviations calibrated on held-out observed entries.
 
     Parameters
@@ -164,11 +164,13 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, part=Non
     rng : numpy.random.Generator
     monitor : callable
         Called as ``monitor(done, total, label)``.
+    wanted : (H, W, ...) ndarray of bool, or None
+        Missing entries to estimate; None: all.
     part : Part or None
         Of a picture of which this is a region.
     left_out : callable or None
-        ``left_out(missing)`` says which of the pixels of a picture that are missing, (H, W) bool, are not worth an estimate; these stay as
-        the field has them, and their standard deviations mean nothing. None: none of them; of clips none in any case.
+        ``left_out(missing)`` says which of the pixels of a picture that are missing and wanted, (H, W) bool, are not worth an estimate;
+        these stay as the field has them, and their standard deviations mean nothing. None: none of them; of clips none in any case.
 
     Returns
     -------
@@ -183,22 +185,23 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, part=Non
         if config.frames >= values.ndim:
             raise ConfigError(f"frames is {config.frames}, but the modes of the values are 0 to {values.ndim - 1}")
         if values.shape[config.frames] > 1:
-            return patches_clip.complete(values, observed, config, rng=rng, monitor=monitor)
+            return patches_clip.complete(values, observed, config, rng=rng, monitor=monitor, wanted=wanted)
     flat = (*values.shape[:2], -1)
+    wanted = ~observed if wanted is None else wanted
+    values, observed, wanted, shape = values.reshape(flat), observed.reshape(flat), wanted.reshape(flat), values.shape
     if part is None:
-        done = _completed(values.reshape(flat), observed.reshape(flat), config, rng, monitor, left_out)
+        done = _completed(values, observed, wanted, config, rng, monitor, left_out)
     else:
-        done = _completed_part(values.reshape(flat), observed.reshape(flat), config, part, monitor)
+        done = _completed_part(values, observed, wanted, config, part, monitor)
     arrays = {name: getattr(done, name) for name in ("mean", "sd", "predictive_sd")}
-    return replace(done, **{name: None if a is None else a.reshape(values.shape) for name, a in arrays.items()})
+    return replace(done, **{name: None if a is None else a.reshape(shape) for name, a in arrays.items()})
 
 
-def _completed(values, observed, config, rng, monitor, left_out):
+def _completed(values, observed, wanted, config, rng, monitor, left_out):
     """`complete` of (H, W, C) values of order 1."""
-    schedules = schedules_for(observed, config)
-    windows = validation_windows(observed, rng) if config.calibrate or config.start == "auto" else []
-    passed = _passed_over(observed, left_out)
-    worth = ~observed if passed is None else ~observed & ~passed[..., None]
+    schedules = schedules_for(observed, config, wanted)
+    windows = validation_windows(observed, rng, wanted) if config.calibrate or config.start == "auto" else []
+    worth = _worth(observed, wanted, left_out)
     hopeless = max(values.shape[:2]) > TUNED.longest_global or worth.mean() < TUNED.least_missing_global
     if config.start == "auto" and (len(windows) > 1 or hopeless):
         config = replace(config, start="field")
@@ -209,18 +212,19 @@ def _completed(values, observed, config, rng, monitor, left_out):
         config = replace(config, noise_std=math.sqrt(field.solve(values, observed, None).noise_variance))
     noise = float(config.noise_std) ** 2
 
-    held = [calibrate.hold_out(observed[w], TUNED.held_out, rng, TUNED.most_held_out) for w in windows]
-    drafts = [_draft(values[w], observed[w], h, schedules, noise, config, rng, progress, left_out=left_out) for w, h in zip(windows, held)]
+    held = [calibrate.hold_out(observed[w], TUNED.held_out, rng, TUNED.most_held_out, wanted[w]) for w in windows]
+    drafts = [_draft(values[w], observed[w], wanted[w], h, schedules, noise, config, rng, progress, left_out=left_out)
+              for w, h in zip(windows, held)]  # fmt: skip
     best, errors, spreads = _best(drafts)
     progress.leave_out(sum(s.passes for s in schedules[best + 1 :]) - (0 if squares else _draft_passes(schedules[best + 1 :])))
     schedules = schedules[: best + 1]
     if len(drafts) == 1:
         (draft,) = drafts
     else:
-        draft = _draft(values, observed, np.zeros_like(observed), schedules, noise, config, rng, progress, left_out=left_out)
+        draft = _draft(values, observed, wanted, np.zeros_like(observed), schedules, noise, config, rng, progress, left_out=left_out)
     scale = calibrate.fit_scale(errors, spreads, noise)
 
-    estimate, weight = _finished(values, observed, draft, best, noise, rng, progress, passed=passed)
+    estimate, weight = _finished(values, observed, worth, draft, best, noise, rng, progress)
     parameters = _used(config, schedules, draft, best, weight)
     done = Completion(mean=estimate, noise_std=math.sqrt(noise) if noise else None, parameters=parameters)
     if not config.calibrate:
@@ -232,15 +236,16 @@ def _completed(values, observed, config, rng, monitor, left_out):
                    warnings=_uncalibrated(scale, errors))  # fmt: skip
 
 
-def _completed_part(values, observed, config, part, monitor):
+def _completed_part(values, observed, wanted, config, part, monitor):
     """`complete` of a region, by what is shared: the grids of the passes are those of the whole picture."""
     shared, config = part.shared, replace(config, start="field")
     noise, schedules, best = shared.prior.noise_variance, list(shared.schedules), len(shared.schedules) - 1
     rng = np.random.default_rng(shared.grids)
     progress = Progress(monitor, len(blocks(values)), sum(s.passes for s in schedules))
-    draft = _draft(values, observed, np.zeros_like(observed), schedules, noise, config, rng, progress, part)
-    estimate, weight = _finished(values, observed, draft, best, noise, rng, progress, part)
-    done = Completion(mean=estimate, noise_std=math.sqrt(noise) if noise else None, parameters=_used(config, schedules, draft, best, weight))
+    draft = _draft(values, observed, wanted, np.zeros_like(observed), schedules, noise, config, rng, progress, part)
+    estimate, weight = _finished(values, observed, wanted, draft, best, noise, rng, progress, part)
+    parameters = _used(config, schedules, draft, best, weight)
+    done = Completion(mean=estimate, noise_std=math.sqrt(noise) if noise else None, parameters=parameters)
     if not config.calibrate:
         return done
     sd = _deviations(draft.variances[best], ~observed if noise == 0 else np.ones_like(observed), shared.scale)
@@ -266,9 +271,9 @@ def _uncalibrated(scale, errors):
     return (few,) if scale is None else ()
 
 
-def _passed_over(observed, left_out):
-    """Pixels, (H, W), that no estimate is worth; None where all are."""
-    return None if left_out is None else left_out(~observed.any(axis=2))
+def _worth(observed, wanted, left_out):
+    """Those of the entries `wanted`, (H, W, C), that `left_out`, if there is such a rule, does not leave out."""
+    return wanted if left_out is None else wanted & ~left_out(~observed.any(axis=2) & wanted.any(axis=2))[..., None]
 
 
 def _draft_passes(schedules):
@@ -322,21 +327,21 @@ class _Draft:
         return mixed + self.shares[number] * (self.whole - mixed) if self.shares[number] else mixed
 
 
-def _draft(values, observed, held, schedules, noise, config, rng, progress, part=None, left_out=None):
+def _draft(values, observed, wanted, held, schedules, noise, config, rng, progress, part=None, left_out=None):
     """The first part of a run by every schedule, from the field and the global model, with the entries `held` out."""
-    kept = observed & ~held
-    passed = _passed_over(kept, left_out)
-    start = field.solve(values, kept, noise, prior=part and part.shared.prior).mean
+    kept, wanted = observed & ~held, wanted | held
+    worth = _worth(kept, wanted, left_out)
+    start = field.solve(values, kept, noise, prior=part and part.shared.prior, wanted=wanted).mean
     weight, whole = _global_part(values, kept, held, start, config, rng)
     if weight:
         start = start + weight * (whole - start)
-    held = held if passed is None else held & ~passed[..., None]
+    held = held & worth
     window = config.window or (TUNED.far if weight > TUNED.much else Settings.window)
     schedules = [schedule.changed(window=window) for schedule in schedules]
     estimates, variances, shares, agreements, errors, spreads = [], [], [], [], [], []
     for schedule in schedules:
-        estimate, variance = refine_blocks(values, kept, start, schedule.draft, noise, rng, progress, config.calibrate,
-                                           left_out=passed, **_place(part))  # fmt: skip
+        estimate, variance = refine_blocks(values, kept, start, schedule.draft, noise, rng, progress, config.calibrate, wanted=worth,
+                                           **_place(part))  # fmt: skip
         estimates.append(estimate)
         mixed = _mixed(estimates[0], estimate)
         variances.append(_mixed(variances[0], variance) if variances else variance)
@@ -370,16 +375,15 @@ def _place(part):
     return {} if part is None else {"units": part.shared.units, "origin": part.origin}
 
 
-def _finished(values, observed, draft, best, noise, rng, progress, part=None, passed=None):
+def _finished(values, observed, worth, draft, best, noise, rng, progress, part=None):
     """Estimate of every entry by the last part of the run, from what the schedules up to number `best` gave in the first, and the weight
-    of the global model in it; pixels that are `passed` over stay as they are."""
-    results = [refine_blocks(values, observed, estimate, schedule.finish, noise, rng, progress, False, left_out=passed, **_place(part))[0]
+    of the global model in it; missing entries that are not `worth` an estimate stay as they are."""
+    results = [refine_blocks(values, observed, estimate, schedule.finish, noise, rng, progress, False, wanted=worth, **_place(part))[0]
                if schedule.finish else estimate
                for estimate, schedule in zip(draft.estimates[: best + 1], draft.schedules)]  # fmt: skip
     estimate, weight = _mixed(results[0], results[best]), 0.0
     if draft.shares[best]:
         before = draft.mixture(best)
-        worth = ~observed if passed is None else ~observed & ~passed[..., None]
         weight = _weight_in_the_end(draft.agreements[best], (estimate - before)[worth], (draft.whole - before)[worth])
         # What is observed, if only with noise, the patches know better: the global model does not know how much noise there is.
         estimate = np.where(observed, estimate, estimate + weight * (draft.whole - estimate))

@@ -32,7 +32,7 @@ NOISY_PASSES, NOISY_MEMBERS, NOISY_RIDGE, NOISY_SIZE = 2, 64, 1e-3, 4
 BACK_PASSES, DENSE_PASSES, DENSE = 1, 1, 2 / 3
 
 
-def complete(values, observed, config, *, rng, monitor):
+def complete(values, observed, config, *, rng, monitor, wanted=None):
     """As `patches.complete`, for values whose mode `config.frames` counts frames.
 
     Parameters
@@ -44,12 +44,14 @@ def complete(values, observed, config, *, rng, monitor):
         `frames` is not None.
     rng : numpy.random.Generator
     monitor : callable
+    wanted : ndarray of bool, or None
+        Missing entries to estimate; None: all.
 
     Returns
     -------
     Completion
     """
-    clip = _Clip.of(values, observed, config.frames)
+    clip = _Clip.of(values, observed, ~observed if wanted is None else wanted, config.frames)
     variance = _learnt_noise(clip) if config.noise_std == "auto" else float(config.noise_std) ** 2
     schedule = schedule_for(clip, variance, config)
     progress = Progress(monitor, len(blocks(clip.values)), schedule.passes)
@@ -58,7 +60,7 @@ def complete(values, observed, config, *, rng, monitor):
         held = hold_out(clip, rng)
         if variance:
             lone = clip.observed & ~held & (rng.random(held.shape) < SHARE_LONE)
-    kept = replace(clip, observed=clip.observed & ~held & ~lone)
+    kept = replace(clip, observed=clip.observed & ~held & ~lone, wanted=clip.wanted | held | lone)
     estimate = first_estimate(kept, variance)
     estimate, spread = _refined(kept, estimate, schedule.draft, variance, rng, progress, config.calibrate)
     if config.calibrate:
@@ -131,7 +133,8 @@ class _Clip:
 
     Attributes
     ----------
-    values, observed : (T H, W, C) ndarray
+    values, observed, wanted : (T H, W, C) ndarray
+        With what is observed, and what is missing and to be estimated.
     frames : int
     mode : int
         That of the frames in `shape`.
@@ -143,16 +146,17 @@ class _Clip:
 
     values: np.ndarray
     observed: np.ndarray
+    wanted: np.ndarray
     frames: int
     mode: int
     shape: tuple
     strokes: tuple
 
     @classmethod
-    def of(cls, values, observed, mode):
+    def of(cls, values, observed, wanted, mode):
         count, (height, width) = values.shape[mode], values.shape[:2]
-        stacked = [np.moveaxis(a, mode, 0).reshape(count * height, width, -1) for a in (values, observed)]
-        absent = ~stacked[1].reshape(count, height, width, -1)
+        stacked = [np.moveaxis(a, mode, 0).reshape(count * height, width, -1) for a in (values, observed, wanted)]
+        absent = stacked[2].reshape(count, height, width, -1)
         return cls(*stacked, count, mode, values.shape, tuple(bool(a.all()) or calibrate.are_strokes(a) for a in absent))
 
     @property
@@ -232,16 +236,17 @@ def hold_out(clip, rng):
     """
     held = np.zeros_like(clip.observed)
     frames = clip.by_frame(held)
-    shown, drawn = clip.by_frame(clip.observed), []
+    shown, wanted, drawn = clip.by_frame(clip.observed), clip.by_frame(clip.wanted), []
     for t, observed in enumerate(shown):
-        if observed.any() and not observed.all():
+        if observed.any() and wanted[t].any():
             if clip.strokes[t]:
                 drawn.append(t)
             else:
-                frames[t] = calibrate.hold_out(observed, SHARE_HELD_OUT, rng)
+                frames[t] = calibrate.hold_out(observed, SHARE_HELD_OUT, rng, wanted=wanted[t])
     if drawn:
-        together = np.moveaxis(shown[drawn], 0, 2)
-        hidden = calibrate.hold_out(together.reshape(*together.shape[:2], -1), SHARE_HELD_OUT, rng)
+        together, holes = (np.moveaxis(a[drawn], 0, 2) for a in (shown, wanted))
+        flat = (*together.shape[:2], -1)
+        hidden = calibrate.hold_out(together.reshape(flat), SHARE_HELD_OUT, rng, wanted=holes.reshape(flat))
         frames[drawn] = np.moveaxis(hidden.reshape(together.shape), 2, 0)
     seen = clip.by_frame(clip.observed).any(axis=(1, 2, 3))
     if not seen.all() and seen.sum() > 2:
@@ -309,6 +314,6 @@ def _box(absent, margin):
     return tuple(slice(max(0, side[0] - margin), side[-1] + margin + 1) for side in sides)
 
 
-def _refined(clip, start, stages, variance, rng, progress, wanted):
-    """Estimate after the stages and, if `wanted`, its relative variance."""
-    return refine_blocks(clip.values, clip.observed, start, stages, variance, rng, progress, wanted, clip.frames)
+def _refined(clip, start, stages, variance, rng, progress, spread):
+    """Estimate after the stages and, if `spread`, its relative variance."""
+    return refine_blocks(clip.values, clip.observed, start, stages, variance, rng, progress, spread, clip.frames, clip.wanted)

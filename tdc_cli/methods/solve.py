@@ -83,8 +83,8 @@ def share(method, config, samples, *, span, rng, monitor=silent):
     method : Method
     config : Parameters
         Of this method.
-    samples : list of (ndarray of float64, ndarray of bool)
-        Values and observed entries of parts of the picture.
+    samples : list of (ndarray of float64, ndarray of bool, ndarray of bool)
+        Values, observed entries and those to be filled of parts of the picture.
     span : (float, float)
         Smallest and largest of all observed entries of the picture.
     rng : numpy.random.Generator
@@ -93,11 +93,11 @@ def share(method, config, samples, *, span, rng, monitor=silent):
     if not hasattr(method.load(), "share"):
         return None
     unit = Unit.of(*span)
-    samples = [(np.where(observed, unit.standardised(values), np.nan), observed) for values, observed in samples]
+    samples = [(np.where(observed, unit.standardised(values), np.nan), observed, wanted) for values, observed, wanted in samples]
     return method.load().share(samples, in_unit(config, unit), rng=rng, monitor=monitor)
 
 
-def solve(method, config, values, observed, *, rng, monitor=silent, span=None, **further):
+def solve(method, config, values, observed, *, rng, monitor=silent, span=None, wanted=None, **further):
     """Complete a tensor.
 
     Parameters
@@ -114,6 +114,9 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, *
         See `silent`.
     span : (float, float) or None
         Smallest and largest observed entry of the picture of which this is a region; None: of these.
+    wanted : (n_1, ..., n_K) ndarray of bool, or None
+        Missing entries whose estimates matter; None: all. Methods that can do so spend no work on others, and of what they say there
+        nothing is looked at here.
     **further
         Keywords that this method takes beyond those of all methods.
 
@@ -137,6 +140,8 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, *
     unit = Unit.of(low, high)
     plain = unit.centre == 0 and unit.exponent == 0
     values = np.where(observed, values, np.nan)
+    if wanted is not None and method.takes("wanted"):
+        further["wanted"] = wanted
     config, given = in_unit(config, unit), config
     watch = further.get("watch")
     if watch is not None and not plain:
@@ -144,14 +149,16 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, *
     with threadpool_limits(1, "blas") if values.size <= ONE_THREAD else contextlib.nullcontext():
         values = values if plain else unit.standardised(values)
         done = method.load().complete(values, observed, config, rng=rng, monitor=monitor, **further)
-    bad = np.count_nonzero(~np.isfinite(done.mean))
+    told = done.mean if wanted is None else done.mean[observed | wanted]
+    bad = np.count_nonzero(~np.isfinite(told))
     if bad:
         raise NumericalError(f"method {method.name} gave {bad} values that are not finite; try another method")
     if not plain:
         done = in_data(done, config, unit)
     parameters = asdict(given) | done.parameters
     done = replace(done, parameters={k: list(v) if isinstance(v, tuple) else v for k, v in parameters.items()})
-    span, beyond = high - low, max(float(done.mean.max()) - high, low - float(done.mean.min()))
+    told = done.mean if wanted is None else done.mean[observed | wanted]
+    span, beyond = high - low, max(float(told.max()) - high, low - float(told.min()))
     if 0 < FAR * span < beyond:
         text = f"estimates lie outside of the range of the observed entries by up to {beyond / span:.3g} times that range"
         done = replace(done, warnings=(*done.warnings, f"{text}; try another method"))

@@ -18,7 +18,7 @@ PIECE, LARGEST_SHARE = 32, 1 / 8
 MOST_MOVES = 16
 
 
-def hold_out(observed, share, rng, most=math.inf):
+def hold_out(observed, share, rng, most=math.inf, wanted=None):
     """Observed entries to hide, in the shape of what is missing.
 
     Where holes are strokes or blocks, pieces of the mask moved at random, the deepest hole as a whole among them; where most is missing,
@@ -32,16 +32,18 @@ def hold_out(observed, share, rng, most=math.inf):
     rng : numpy.random.Generator
     most : int
         Most entries to hide where they are scattered; pieces of strokes tell less, entry by entry.
+    wanted : (H, W, C) ndarray of bool, or None
+        What is missing and to be filled, whose shape counts; None: all that is missing.
 
     Returns
     -------
     (H, W, C) ndarray of bool
         True = held out; never all that is observed in a channel.
     """
-    absent = ~observed
+    absent = ~observed if wanted is None else wanted
     count = round(share * observed.sum())
     together = (absent.all(axis=2) == absent.any(axis=2)).all()
-    held = _moved_pieces(absent, count, rng) if are_strokes(absent) else _scattered(observed, min(count, most), together, rng)
+    held = _moved_pieces(absent, observed, count, rng) if are_strokes(absent) else _scattered(observed, min(count, most), together, rng)
     return held & (observed & ~held).any(axis=(0, 1))
 
 
@@ -66,18 +68,18 @@ def _scattered(observed, count, together, rng):
     return held & observed
 
 
-def _moved_pieces(absent, count, rng):
+def _moved_pieces(absent, observed, count, rng):
     """Squares of the mask moved cyclically, one after the other in random order, until `count` observed entries are covered.
 
     A mask that covers less than half of that is moved again. A hole deeper than such squares comes first, as a whole.
     """
     height, width, channels = absent.shape
-    side = max(1, min(PIECE, math.isqrt(int(LARGEST_SHARE * np.sum(~absent) / channels))))
+    side = max(1, min(PIECE, math.isqrt(int(LARGEST_SHARE * np.sum(observed) / channels))))
     corners = [(r, c) for r in range(0, height, side) for c in range(0, width, side)]
-    held = _moved_hole(absent, rng)
+    held = _moved_hole(absent, observed, rng)
     left = count - held.sum()
     for _ in range(MOST_MOVES):
-        moved = np.roll(absent, [rng.integers(max(1, min(PIECE, n // 3)), n) for n in (height, width)], axis=(0, 1)) & ~absent
+        moved = np.roll(absent, [rng.integers(max(1, min(PIECE, n // 3)), n) for n in (height, width)], axis=(0, 1)) & observed
         for place in rng.permutation(len(corners)):
             if left <= 0:
                 break
@@ -89,7 +91,7 @@ def _moved_pieces(absent, count, rng):
     return held
 
 
-def _moved_hole(absent, rng):
+def _moved_hole(absent, observed, rng):
     """The square about the deepest place of all holes, moved to where it covers most of what is observed; nothing where `PIECE` holds it.
 
     Errors grow with the distance from what is known, so that those of a deep hole show only in one of its size. No more than
@@ -103,13 +105,13 @@ def _moved_hole(absent, rng):
     row, column = np.unravel_index(np.argmax(depths), depths.shape)
     if 2 * depths[row, column] <= PIECE:
         return held
-    reach = min(depths[row, column], math.isqrt(int(LARGEST_SHARE * np.sum(~absent) / channels)) // 2)
+    reach = min(depths[row, column], math.isqrt(int(LARGEST_SHARE * np.sum(observed) / channels)) // 2)
     piece = absent[max(row - reach, 0) : row + reach, max(column - reach, 0) : column + reach]
     most = 0
     for _ in range(MOST_MOVES):
         corner = [rng.integers(n - length + 1) for n, length in zip((height, width), piece.shape)]
         place = tuple(slice(start, start + length) for start, length in zip(corner, piece.shape))
-        covered = piece & ~absent[place]
+        covered = piece & observed[place]
         if covered.sum() > most:
             most = covered.sum()
             held[:] = False

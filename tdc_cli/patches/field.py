@@ -466,7 +466,8 @@ class _Group:
     Parameters
     ----------
     values : (H, W, C) ndarray
-    observed : (H, W, C) ndarray of bool
+    observed, wanted : (H, W, C) ndarray of bool
+        What is observed, and the entries whose posterior is asked for.
     offset : (C,) ndarray
     scale : float
     exponent : float
@@ -474,8 +475,8 @@ class _Group:
         Side of what is a pixel here, in pixels of the picture.
     """
 
-    def __init__(self, values, observed, offset, scale, exponent, cell=1):
-        self.values, self.observed, self.offset, self.scale = values, observed, offset, scale
+    def __init__(self, values, observed, wanted, offset, scale, exponent, cell=1):
+        self.values, self.observed, self.wanted, self.offset, self.scale = values, observed, wanted, offset, scale
         self.exponent, self.cell = exponent, cell
         self.shape = values.shape[:2]
 
@@ -501,8 +502,11 @@ class _Group:
         near = scipy.ndimage.maximum_filter(any_observed, size=2 * REACH + 1, mode="constant")
         return None if near.all() else near == 0
 
-    def coarser(self):
-        """The same picture on a grid of blocks of `COARSER` x `COARSER` pixels, of which the observed entries are averaged."""
+    def coarser(self, noisy):
+        """The same picture on a grid of blocks of `COARSER` x `COARSER` pixels, of which the observed entries are averaged.
+
+        All of it is asked for that is not observed exactly.
+        """
         height, width = (-(-n // COARSER) for n in self.shape)
         sums = np.zeros((height, width, len(self.offset)))
         counts = np.zeros_like(sums)
@@ -513,7 +517,7 @@ class _Group:
                 sums[part] += np.where(observed, self.values[i::COARSER, j::COARSER], 0.0)
                 counts[part] += observed
         seen = counts > 0
-        return _Group(sums / np.maximum(counts, 1), seen, self.offset, self.scale, self.exponent, self.cell * COARSER)
+        return _Group(sums / np.maximum(counts, 1), seen, ~seen | noisy, self.offset, self.scale, self.exponent, self.cell * COARSER)
 
 
 @dataclass
@@ -533,7 +537,7 @@ def _posterior(group, covariance, noise, out, *, rng, count, keep, run, tick=lam
     """
     deep, coarse = group.deep(), None
     if deep is not None:
-        smaller = group.coarser()
+        smaller = group.coarser(noise > 0)
         shape = (*smaller.shape, len(group.offset))
         coarse = _Posterior(
             np.zeros(shape),
@@ -543,7 +547,7 @@ def _posterior(group, covariance, noise, out, *, rng, count, keep, run, tick=lam
         # The same field on the coarser grid: the spectral density stays as it is.
         scaled = covariance * float(COARSER) ** (2 * group.exponent - 2)
         _posterior(smaller, scaled, noise / COARSER**2, coarse, rng=rng, count=count, keep=True, run=run)
-    wanted = [w for w in _windows(group.shape) if noise or not group.observed[w[2], w[3]].all()]
+    wanted = [w for w in _windows(group.shape) if group.wanted[w[2], w[3]].any()]
     tasks = list(zip(wanted, rng.spawn(len(wanted)) if count else [None] * len(wanted)))
     inner = run if len(tasks) == 1 else _in_turn
 
@@ -662,7 +666,9 @@ def _start(variance):
     return correlation * np.outer(deviation, deviation)
 
 
-def solve(values, observed, noise_variance=0.0, *, exponent=EXPONENT, channel_covariance=None, steps=STEPS, monitor=None, prior=None):
+def solve(
+    values, observed, noise_variance=0.0, *, exponent=EXPONENT, channel_covariance=None, steps=STEPS, monitor=None, prior=None, wanted=None
+):  # fmt: skip
     """Fit the field to a picture: posterior mean, channel covariance, and noise level where that is to be learnt.
 
     Parameters
@@ -679,6 +685,8 @@ def solve(values, observed, noise_variance=0.0, *, exponent=EXPONENT, channel_co
         S, positive definite, in squared units of the data; only its parts within `COUPLED` consecutive channels are used. None: learnt.
     steps : int
         Rounds, of two EM iterations each, that learn the covariance and the noise.
+    wanted : (H, W, C) ndarray of bool or None
+        Missing entries that are asked for; others may be left at the offset. None: all.
     monitor : callable or None
         Called as ``monitor(done, total, label)``.
     prior : Prior or None
@@ -689,12 +697,13 @@ def solve(values, observed, noise_variance=0.0, *, exponent=EXPONENT, channel_co
     Field
         Its random numbers are fixed: the same picture gives the same bits, whatever the number of threads.
     """
-    field, _ = _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, None, 0, prior)
+    field, _ = _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, None, 0, prior, wanted)
     return field
 
 
 def solve_with_sd(
-    values, observed, noise_variance=0.0, *, rng, count, exponent=EXPONENT, channel_covariance=None, steps=STEPS, monitor=None, prior=None
+    values, observed, noise_variance=0.0, *, rng, count, exponent=EXPONENT, channel_covariance=None, steps=STEPS, monitor=None, prior=None,
+    wanted=None,
 ):  # fmt: skip
     """As `solve`, with the posterior standard deviation of every entry.
 
@@ -707,7 +716,7 @@ def solve_with_sd(
     sd : (H, W, C) ndarray of float64
         Of the noise-free entry; without noise 0 where observed.
     """
-    return _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, rng, count, prior)
+    return _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, rng, count, prior, wanted)
 
 
 def fit(parts, noise_variance=0.0, *, exponent=EXPONENT, steps=STEPS):
@@ -745,7 +754,7 @@ def _learnt(parts, noise_variance, exponent, channel_covariance, steps, run, mon
         if channel_covariance is not None and noise is not None:
             continue
         start = _start(spread[own]) if channel_covariance is None else covariance[own, own]
-        pictures = [_Group(v[..., own], o[..., own], offset[own], scale, exponent) for v, o in parts]
+        pictures = [_Group(v[..., own], o[..., own], ~o[..., own], offset[own], scale, exponent) for v, o in parts]
         windows = [window for picture in pictures for window in picture.learning_windows()]
         learner = _Learner(windows, start, noise, np.random.default_rng(k))
         for step in range(steps):
@@ -762,7 +771,7 @@ def _learnt(parts, noise_variance, exponent, channel_covariance, steps, run, mon
     return Prior(offset, scale, covariance, noise)
 
 
-def _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, rng, count, prior):
+def _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, rng, count, prior, wanted):
     monitor = monitor or (lambda done, total, label: None)
     groups = _channel_groups(values.shape[2])
     total = len(groups) * (steps + 1)
@@ -771,10 +780,12 @@ def _solve(values, observed, noise_variance, exponent, channel_covariance, steps
         if prior is None:
             prior = _learnt([(values, observed)], noise_variance, exponent, channel_covariance, steps, run, monitor)
         offset, scale, covariance, noise = prior.offset, prior.scale, prior.covariance, prior.noise
-        mean = np.where(observed, values, 0.0) if not noise else np.zeros(values.shape)
+        missing = ~observed if wanted is None else wanted
+        asked = observed | missing if noise else missing
+        mean = np.broadcast_to(offset, values.shape).copy() if noise else np.where(observed, values, offset)
         variance = np.zeros(values.shape, np.float32) if count else None
         for k, own in enumerate(groups):
-            group = _Group(values[..., own], observed[..., own], offset[own], scale, exponent)
+            group = _Group(values[..., own], observed[..., own], asked[..., own], offset[own], scale, exponent)
             out = _Posterior(mean[..., own], None if variance is None else variance[..., own], None)
 
             def tick(done, of, begun=len(groups) * steps + k):
@@ -805,13 +816,14 @@ def sample(field, values, observed, count, rng):
     """
     scale = float(np.sqrt(np.trace(field.channel_covariance) / len(field.offset)))
     noise = field.noise_variance / scale**2
+    asked = ~observed | (noise > 0)
     for _ in range(count):
         drawn = field.mean.copy()
         deviations = np.zeros((1, *values.shape), np.float32 if values.size > DOUBLE else np.float64)
         with contextlib.ExitStack() as stack:
             run = _runner(stack)
             for own in _channel_groups(values.shape[2]):
-                group = _Group(values[..., own], observed[..., own], field.offset[own], scale, field.exponent)
+                group = _Group(values[..., own], observed[..., own], asked[..., own], field.offset[own], scale, field.exponent)
                 out = _Posterior(np.empty_like(drawn[..., own]), None, deviations[..., own])
                 within = field.channel_covariance[own, own] / scale**2
                 _posterior(group, within, noise, out, rng=rng, count=1, keep=True, run=run)

@@ -34,8 +34,8 @@ FLOOR = 3e-3
 
 
 def refine(
-    values, observed, start, stages, *, frames=1, noise_variance=0.0, rng, tick=lambda: None, variance=False, unit=None, origin=(0, 0),
-    left_out=None,
+    values, observed, start, stages, *, frames=1, noise_variance=0.0, rng, tick=lambda: None, variance=False, wanted=None, unit=None,
+    origin=(0, 0),
 ):  # fmt: skip
     """Complete a picture, or the frames of a clip, by patch groups, from a first estimate.
 
@@ -58,12 +58,13 @@ def refine(
         Called after every pass.
     variance : bool
         Whether to return the variance too.
+    wanted : (H, W, C) ndarray of bool, or None
+        Missing entries to estimate; None: all. Groups are made of patches that hold one, under noise of those too that hold an observed
+        entry; of the others most stay as they were.
     unit : (float, float) or None
         Centre and spread of a larger picture that this is a region of; None: those of what is observed here.
     origin : (int, int)
         Row and column of that picture where the region begins: the grids of all regions are one.
-    left_out : (H, W) ndarray of bool, or None
-        Missing pixels that are not worth an estimate: no group is made for them alone, and most stay as they were.
 
     Returns
     -------
@@ -84,7 +85,9 @@ def refine(
     del start
     if not noise:
         np.copyto(estimate, data, where=known)
-    problem, spread = _Problem(data, known, noise, frames, origin, left_out), None
+    absent = ~known if wanted is None else _planar(wanted, bool)
+    problem = _Problem(data, known, (known | absent if noise else absent).any(axis=0), noise, frames, origin)
+    spread = None
     with kernel_threads():
         for settings in stages:
             if settings.share == 1:
@@ -106,14 +109,14 @@ def refine(
 
 @dataclass(frozen=True)
 class _Problem:
-    """What is known of a planar picture in units of its spread; data are NaN where not known."""
+    """What is known of a planar picture in units of its spread, and its pixels to estimate, (H, W); data are NaN where not known."""
 
     data: np.ndarray
     known: np.ndarray
+    wanted: np.ndarray
     noise: float
     frames: int
     origin: tuple
-    left_out: np.ndarray | None
 
     @property
     def shape(self):
@@ -124,10 +127,7 @@ class _Problem:
         """Run the passes on `estimate` in place; returns the variance of the last one's mixture, or None."""
         before, spread = estimate.copy(), None
         taper = _taper(settings.depth * len(estimate), settings.size, settings.taper)
-        absent = np.ones_like(self.known[0]) if self.noise else ~self.known.all(axis=0)
-        if self.left_out is not None:
-            absent &= ~self.left_out
-        wanted = _touched(absent.reshape(self.shape), settings)
+        wanted = _touched(self.wanted.reshape(self.shape), settings)
         ridges = np.geomspace(settings.first_ridge, settings.last_ridge, settings.passes)
         for number, ridge in enumerate(ridges):
             last = number == settings.passes - 1

@@ -169,7 +169,7 @@ class Schedule:
         return Schedule(*(tuple(replace(s, **settings) for s in stages) for stages in (self.draft, self.finish)))
 
 
-def schedules_for(observed, config):
+def schedules_for(observed, config, wanted=None):
     """Schedules of the passes for a picture and its holes, `config` first; held-out entries say whether the second pays.
 
     Deep strokes have larger patches, and sparse entries go on to wider ones. Scattered entries end with finer ones, averaged with what
@@ -180,17 +180,19 @@ def schedules_for(observed, config):
     ----------
     observed : (H, W, C) ndarray of bool
     config : Config
+    wanted : (H, W, C) ndarray of bool, or None
+        What is to be filled; None: all that is not observed.
 
     Returns
     -------
     list of Schedule
         All with as many passes.
     """
-    absent = ~observed
+    absent = ~observed if wanted is None else wanted
     strokes = calibrate.are_strokes(absent)
     deep = strokes and config.noise_std == 0 and _depth(absent) > TUNED.deep
     sparse = not strokes and absent.mean() > TUNED.sparse
-    smallest, channels = min(observed.shape[:2]), min(observed.shape[2], MOST_CHANNELS)
+    smallest, channels = min(absent.shape[:2]), min(absent.shape[2], MOST_CHANNELS)
     most, widest = (min(smallest, max(2, math.isqrt(n * TUNED.most_entries // channels))) for n in (1, 2))
     size = min(config.size or TUNED.deep_size, widest) if deep else min(config.size or Settings.size, most)
     members = TUNED.deep_members if deep else TUNED.sparse_members if sparse else Settings.members
@@ -241,13 +243,15 @@ def _depth(absent):
     return np.percentile(distance_transform_cdt(holes, "chessboard")[holes], 90) if holes.any() and not holes.all() else 0
 
 
-def validation_windows(observed, rng):
+def validation_windows(observed, rng, wanted=None):
     """Parts of a picture on which the held-out round is run: all of it, or of a large one a few squares, the likelier the more they miss.
 
     Parameters
     ----------
     observed : (H, W, C) ndarray of bool
     rng : numpy.random.Generator
+    wanted : (H, W, C) ndarray of bool, or None
+        What is to be filled; None: all that is not observed.
 
     Returns
     -------
@@ -260,7 +264,8 @@ def validation_windows(observed, rng):
     rows, columns = (np.linspace(0, max(0, n - TUNED.square), math.ceil(n / TUNED.square)).astype(int) for n in (height, width))
     squares = [(slice(r, r + TUNED.square), slice(c, c + TUNED.square)) for r in rows for c in columns]
     squares = [s for s in squares if observed[s].any()]
-    misses = np.array([np.sum(~observed[s]) for s in squares], dtype=float)
+    absent = ~observed if wanted is None else wanted
+    misses = np.array([np.sum(absent[s]) for s in squares], dtype=float)
     if not misses.any():
         misses += 1
     count = min(TUNED.windows, np.count_nonzero(misses))

@@ -38,12 +38,16 @@ class Completed:
     @property
     def holed(self):
         """The incomplete colours with holes as 0, as NaN in floats."""
-        return holed(self.incomplete, self.given.observed)
+        return holed(self.incomplete, self.given.absent)
+
+    def shown(self, values):
+        """Colours such as `holed` for the eye: what is kept, which may stand for something else than a level, as NaN in floats."""
+        return values if self.given.kept is None or values.dtype.kind != "f" else np.where(self.given.kept, np.nan, values)
 
     @property
     def holes(self):
         """(H, W) bool, where any channel is missing."""
-        return in_any_channel(~self.given.observed)
+        return in_any_channel(self.given.absent)
 
     @property
     def media(self):
@@ -65,6 +69,8 @@ def completed(plan, *, truth=False, sd=True):
         noisy = plan.incomplete.noise and frame.inside
         given = frame.media.colour
         incomplete = given if not noisy else unscaled(plan.incomplete.values(frame), source.dtype, source.full_range, source.path)
+        if noisy and frame.kept is not None:
+            incomplete = np.where(frame.kept, given, incomplete)
         deviation = np.zeros(given.shape, plan.sd_dtype) if sd and plan.gives_uncertainty else None
         transparent = plan.decision.source == "alpha"
         if not plan.changed(number):
@@ -89,8 +95,7 @@ class _Open:
         if self._values is None:
             self._values, self._sd = plan.store.load(self.region)
         plane = self.region.plane if colour.ndim > 1 and plan.source.mode != "tensor" else ()
-        observed = frame.observed[plane]
-        estimated = np.broadcast_to(True, observed.shape) if estimates_known(plan.config) else ~observed
+        estimated = frame.estimated(estimates_known(plan.config), plane)
         count = int(np.count_nonzero(estimated))
         part = slice(self._place, self._place + count)
         colour[plane][estimated] = self._values[part]

@@ -1,6 +1,5 @@
 """The method of a request and its parameters."""
 
-import inspect
 from dataclasses import fields
 
 from .. import methods
@@ -18,8 +17,8 @@ def check_method(request, method):
     if request.uncertainty is not None and not method.uncertainty:
         able = ", ".join(m.name for m in methods.REGISTRY.values() if m.uncertainty)
         raise ConfigError(f"method {method.name} gives no uncertainty; leave out `uncertainty` or use one of: {able}")
-    if request.source is not None and not takes(method, "source"):
-        able = ", ".join(m.name for m in methods.REGISTRY.values() if m.needs is None and takes(m, "source"))
+    if request.source is not None and not method.takes("source"):
+        able = ", ".join(m.name for m in methods.REGISTRY.values() if m.needs is None and m.takes("source"))
         raise ConfigError(f"method {method.name} copies nothing; leave out `source` or use one of: {able}")
     config = _configured(request, method, None, _of_kind(request, None))
     if request.kind == TENSOR:
@@ -51,11 +50,6 @@ def configure(request, method, source):
     if request.kind == TENSOR:
         _check_ordered_modes(request, method, config, order)
     return config
-
-
-def takes(method, keyword):
-    """Whether a method has a keyword beyond those of all methods."""
-    return keyword in inspect.signature(method.load().complete).parameters
 
 
 def _of_kind(request, order):

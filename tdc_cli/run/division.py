@@ -153,8 +153,8 @@ def _together(held, largest, workers):
 
 
 def _estimated(coverage, channels, plane):
-    """Entries of what is seen of a tile, and those of them that are missing."""
-    return channels * int(np.prod([end - start for start, end in plane])), coverage.within(*plane)
+    """Entries of what is seen of a tile, and those of them that are to be filled."""
+    return channels * int(np.prod([end - start for start, end in plane])), coverage.within(*plane)[0]
 
 
 def _check_whole(request, method, source, space, allowed, divides):
@@ -244,14 +244,15 @@ def _usual_length(method, entries, densest):
 def _check_regions(incomplete, seen, method, regions, most):
     """Refuse regions that have nothing observed, and lost frames where the method looks at each frame alone; MaskError."""
     source = incomplete.source
-    lost = seen.counts == incomplete.entries
+    unseen = seen.counts + seen.kept == incomplete.entries
+    lost = unseen & (seen.counts > 0)
     if method.context == 0 and lost.any():
         raise MaskError(
             f"frame {int(np.argmax(lost))} of {source.path} is missing altogether, and method {method.name} completes each frame by "
             "itself; use another method, such as patches"
         )
     for region in regions:
-        if lost[region.start : region.stop].all():
+        if unseen[region.start : region.stop].all():
             raise MaskError(
                 f"frames {region.start} to {region.stop - 1} of {source.path} are all missing altogether, and no more than {most} are "
                 f"completed at a time; give a larger `chunk`, up to {source.count}"

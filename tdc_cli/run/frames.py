@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..holes import in_any_channel
+from ..holes import in_any_channel, over
 from ..media import Media
 from ..media.video import Clip
 from ..view.display import limits
@@ -28,6 +28,8 @@ class Frame:
         None where only the holes were asked for.
     observed : ndarray of bool, of the shape of the colours
         True = observed.
+    kept : ndarray of bool, of the same shape, or None
+        What stays as it is, neither observed nor to be filled.
     inside : bool
         Whether the frame is worked on at all; if not, everything is observed.
     truth : ndarray or None
@@ -43,6 +45,17 @@ class Frame:
     truth: np.ndarray | None
     grey_levels: int = 0
     by_value: int = 0
+    kept: np.ndarray | None = None
+
+    @property
+    def absent(self):
+        """Entries that are to be filled, an ndarray of bool."""
+        return self.estimated(False)
+
+    def estimated(self, known, window=()):
+        """Entries of a window that are estimated, an ndarray of bool: those to be filled, and where `known` observed ones too."""
+        left = np.broadcast_to(False, self.observed.shape) if known else self.observed
+        return ~left[window] if self.kept is None else ~(left | self.kept)[window]
 
 
 @dataclass(frozen=True)
@@ -109,7 +122,11 @@ class Incomplete:
             if mask is None or not inside:
                 yield Frame(number, media, everything, inside, reference)
             else:
-                yield Frame(number, media, mask.over(self.source.colour_shape), inside, reference, mask.grey_levels, mask.by_value)
+                shape = self.source.colour_shape
+                kept = None if mask.kept is None else over(mask.kept, shape)
+                if kept is not None and reference is not None:  # what is kept is not measured
+                    reference = np.where(kept, np.nan, reference)
+                yield Frame(number, media, mask.over(shape), inside, reference, mask.grey_levels, mask.by_value, kept)
 
     def values(self, frame, window=()):
         """Colours of a frame as a method gets them, with the noise that was asked for, which is the same whatever is asked for.
@@ -156,8 +173,8 @@ class Survey:
 
     Attributes
     ----------
-    counts, pixels : (T,) ndarray of int
-        Missing entries, and positions with any of them, of every frame.
+    counts, pixels, kept : (T,) ndarray of int
+        Missing entries, positions with any of them, and entries that stay as they are, of every frame.
     grey_levels, by_value : int
     low, high : float
         Of the truth in frames that follow each other; not finite where it has such entries.
@@ -169,6 +186,7 @@ class Survey:
 
     counts: np.ndarray
     pixels: np.ndarray
+    kept: np.ndarray
     grey_levels: int
     by_value: int
     low: float
@@ -193,28 +211,29 @@ def survey(incomplete, monitor, by_channel=False):
         Values that cannot be worked with.
     """
     source = incomplete.source
-    counts, pixels = np.zeros(source.count, dtype=np.int64), np.zeros(source.count, dtype=np.int64)
+    counts, pixels, kept = np.zeros((3, source.count), dtype=np.int64)
     coverage = None if source.mode == "tensor" else Coverage(source.colour_shape, by_channel)
     grey = by_value = 0
     low, high = np.inf, -np.inf
     shown = [] if source.full_range else [np.zeros(0)]
     ranged = incomplete.in_time and incomplete.truth is not None and incomplete.truth.dtype.kind == "f"
     for frame in incomplete.frames(pictures=incomplete.holes.looks or ranged, truth=ranged):
-        absent = ~frame.observed
+        absent = frame.absent
+        kept[frame.number] = 0 if frame.kept is None else np.count_nonzero(frame.kept)
         counts[frame.number] = np.count_nonzero(absent)
         if counts[frame.number]:
             pixels[frame.number] = counts[frame.number] if source.mode == "tensor" else np.count_nonzero(in_any_channel(absent))
         if coverage is not None and frame.inside:
-            coverage.add(frame.observed)
+            coverage.add(frame.observed, absent)
         grey += frame.grey_levels
         by_value += frame.by_value
         if frame.truth is not None and frame.inside:
             low, high = np.minimum(low, frame.truth.min()), np.maximum(high, frame.truth.max())  # these keep NaN
         if incomplete.in_time:
             if source.full_range is None:
-                shown = [np.array(limits(None, frame.media.colour, *shown))]
+                shown = [np.array(limits(None, frame.media.colour[frame.observed], *shown))]
             monitor(frame.number + 1, source.count, "reading")
     if ranged and np.isfinite([low, high]).all():
         check_size(np.array([low, high]), incomplete.truth.path, "scale it down")
     shown = limits(source.full_range, *shown) if incomplete.in_time else ()
-    return Survey(counts, pixels, grey, by_value, float(low), float(high), shown, coverage)
+    return Survey(counts, pixels, kept, grey, by_value, float(low), float(high), shown, coverage)

@@ -190,6 +190,8 @@ class Valued:
         Of the input, for messages.
     in_time : bool
         Whether there are frames that follow each other.
+    kept : {"", "unmarked", "all"}
+        Which of the entries that their values say are missing stay as they are: none, those that the other holes leave alone, all.
     """
 
     looks = True
@@ -199,6 +201,7 @@ class Valued:
     frames: range
     path: str
     in_time: bool
+    kept: str = ""
 
     def reader(self, start):
         """See the module."""
@@ -210,11 +213,55 @@ class Valued:
                 return mask
             path = self.path if not self.in_time else f"{self.path}, frame {number}"
             absent = find_absent(media.colour, path, self.numbers)
+            if mask is not None and mask.kept is not None:
+                absent &= ~holes.over(mask.kept, self.shape)
             if not absent.any():
                 return mask
             mask = mask or holes.Mask(np.ones(self.shape, dtype=bool))
             observed = mask.over(self.shape)
+            if self.kept:
+                kept = absent & observed if self.kept == "unmarked" else absent
+                return replace(mask, observed=observed & ~kept, kept=kept, by_value=int(np.count_nonzero(kept)))
             return replace(mask, observed=observed & ~absent, by_value=int(np.count_nonzero(absent & observed)))
+
+        return read
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Other holes, and what stays as it is, neither observed nor to be filled, whatever the others say of it.
+
+    Attributes
+    ----------
+    others : Holes
+    marked : ndarray of bool
+        Pixels, or entries of a tensor.
+    shape : tuple
+        Of a frame's colours.
+    frames : range
+        Frames that are worked on.
+    """
+
+    others: Holes
+    marked: np.ndarray
+    shape: tuple
+    frames: range
+
+    @property
+    def looks(self):
+        """See `Holes`."""
+        return self.others.looks
+
+    def reader(self, start):
+        """See the module."""
+        other = self.others.reader(start)
+
+        def read(number, media):
+            mask = other(number, media)
+            if number not in self.frames:
+                return mask
+            mask = mask or holes.Mask(np.ones(self.shape, dtype=bool))
+            return replace(mask, observed=mask.over(self.shape) & ~holes.over(self.marked, self.shape), kept=self.marked)
 
         return read
 
@@ -280,11 +327,18 @@ def decide(request, source, numbers, begin, end):
     ConfigError, MaskError
     """
     found = _decide(request, source, numbers, begin, end)
+    shape, frames = source.colour_shape, range(begin, end)
+    if request.keep is not None and not request.keeps_nodata:
+        found = replace(found, holes=Kept(found.holes, _marked_as_kept(request, source), shape, frames))
     numbers_for_missing = request.missing_value + source.nodata
     if source.dtype.kind != "f" and not numbers_for_missing:
+        if request.keeps_nodata:
+            declared = "and neither `missing_value` nor the file itself names values that stand for what is missing"
+            raise ConfigError(f"{source.path}: `keep=nodata` has nothing to keep: whole numbers hold no NaN, {declared}")
         return found
-    valued = Valued(found.holes, numbers_for_missing, source.colour_shape, range(begin, end), source.path, request.kind == CLIP)
-    return replace(found, holes=valued)
+    # What is simulated says nothing of the entries that it happens to hit.
+    kept = "" if not request.keeps_nodata else "all" if request.missing_ratio is not None else "unmarked"
+    return replace(found, holes=Valued(found.holes, numbers_for_missing, shape, frames, source.path, request.kind == CLIP, kept))
 
 
 def may_be_copied(request, source):
@@ -295,20 +349,40 @@ def may_be_copied(request, source):
     MaskError
         See `holes.from_image`.
     """
-    if request.source is None:
-        return None
+    return None if request.source is None else _white(request.source, source, "source", "may be copied")
+
+
+def _white(path, source, role, meaning):
+    """Pixels that a user's picture marks in white, (H, W) bool; MaskError, which names its `role` and what white means."""
     try:
-        levels, _ = read_mask(request.source)
-        unit = holes.unit_of(float(levels.max()), str(request.source))
+        levels, _ = read_mask(path)
+        unit = holes.unit_of(float(levels.max()), str(path))
     except MaskError as error:  # the words are those of masks
-        raise MaskError(f"source {str(error).removeprefix('mask ')}") from error
+        raise MaskError(f"{role} {str(error).removeprefix('mask ')}") from error
     if levels.shape != tuple(source.shape[:2]):
         sizes = (f"{width}x{height} pixels" for height, width in (levels.shape, source.shape[:2]))
-        raise MaskError(f"source {request.source} is {next(sizes)} but {source.path} is {next(sizes)}; they must have the same size")
-    copied = np.asarray(levels, dtype=float) * unit >= WHITE
-    if not copied.any():
-        raise MaskError(f"source {request.source} marks nothing; white = may be copied")
-    return copied
+        raise MaskError(f"{role} {path} is {next(sizes)} but {source.path} is {next(sizes)}; they must have the same size")
+    marked = np.asarray(levels, dtype=float) * unit >= WHITE
+    if not marked.any():
+        raise MaskError(f"{role} {path} marks nothing; white = {meaning}")
+    return marked
+
+
+def _marked_as_kept(request, source):
+    """What a user's file says stays as it is: (H, W) bool, or of the shape of a tensor."""
+    if request.kind != TENSOR:
+        marked = _white(request.keep, source, "keep", "stays as it is")
+    else:
+        try:
+            given = tensor.read_mask(request.keep)
+            marked = ~holes.from_array(given, source.shape, name=str(request.keep), tensor=source.path).observed
+        except MaskError as error:
+            raise MaskError(str(error).replace("mask ", "keep ", 1)) from error
+        if not marked.any():
+            raise MaskError(f"keep {request.keep} marks nothing; any number but 0 = stays as it is")
+    if marked.all():
+        raise MaskError(f"keep {request.keep} marks all of {source.path}: nothing is left to fill")
+    return marked
 
 
 def with_values(request, source, decision, count):
@@ -321,6 +395,10 @@ def with_values(request, source, decision, count):
     """
     numbers = " or ".join(f"{number:g}" for number in dict.fromkeys(request.missing_value + source.nodata))
     alone = decision.source == "simulated" and decision.pattern is None
+    if request.keeps_nodata:
+        what = f"NaN or {numbers}" if numbers else "NaN"
+        said = f"{count} further entries are {what} and stay as they are" if count else f"no entry that is otherwise known is {what}"
+        return replace(decision, notes=(*decision.notes, f"{source.path}: {said}"))
     if count and alone:
         return replace(decision, source="value" if numbers else "nan")
     if count:

@@ -69,7 +69,7 @@ class Finished:
     facts: dict
 
 
-def complete(job, values, observed, truths, monitor=methods.silent):
+def complete(job, values, observed, wanted, truths, monitor=methods.silent):
     """Complete one region.
 
     Parameters
@@ -78,6 +78,8 @@ def complete(job, values, observed, truths, monitor=methods.silent):
     values : ndarray of float64
         What is seen, (H, W[, C][, T]) or a tensor; never read where not observed.
     observed : ndarray of bool
+    wanted : ndarray of bool or None
+        What is to be filled; None: all that is not observed.
     truths : list of ndarray or None
         For every frame that is used, what its rows and columns are measured against.
     monitor : callable
@@ -88,10 +90,11 @@ def complete(job, values, observed, truths, monitor=methods.silent):
         The same wherever it is worked on.
     """
     inside = job.region.inside if job.planar else ()
-    if observed[inside].all() and not estimates_known(job.config):
+    absent = ~observed[inside] if wanted is None else wanted[inside]
+    if not absent.any() and not estimates_known(job.config):
         return _nothing(job)
     with threads.limited(job.threads):
-        return _complete(job, values, observed, truths, monitor)
+        return _complete(job, values, observed, wanted, truths, monitor)
 
 
 def _nothing(job):
@@ -104,13 +107,15 @@ def _nothing(job):
     return Finished(np.zeros(0, job.dtype), sd, facts)
 
 
-def _complete(job, values, observed, truths, monitor):
+def _complete(job, values, observed, wanted, truths, monitor):
     start, region, method = time.perf_counter(), job.region, methods.get(job.method)
     rng = stream(job.seed, DRAWS, *(region.place if job.planar else region.place[:1]))
-    done = apply(method, job.config, values, observed, rng=rng, path=job.path, monitor=monitor, span=job.span, **job.further)
+    done = apply(method, job.config, values, observed, rng=rng, path=job.path, monitor=monitor, span=job.span, wanted=wanted,
+                 **job.further)  # fmt: skip
     del values
     inside = region.inside if job.planar else ()
     mean, observed = done.mean[inside], observed[inside]
+    wanted = ~observed if wanted is None else wanted[inside]
     sd, scale = uncertainty(replace(done, **_cut(done, inside)), job.config, observed), job.full_range or 1.0
     if sd is not None:
         sd = (sd * scale).astype(deviation_dtype(job.dtype))
@@ -121,10 +126,10 @@ def _complete(job, values, observed, truths, monitor):
         if not changed:
             continue
         place = (..., region.first - region.start + number) if job.in_time else ...
-        absent = ~observed[place]
+        absent = wanted[place]
         guessed = np.zeros_like(absent) if done.invented is None else _invented(done.invented[inside], place, job.in_time, absent)
         invented += int(np.count_nonzero(in_any_channel(guessed)))
-        estimated = np.ones_like(absent) if estimates_known(job.config) else absent
+        estimated = absent | observed[place] if estimates_known(job.config) else absent
         kept.append(stored[place][estimated])
         if sd is None:
             continue

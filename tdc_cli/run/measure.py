@@ -29,7 +29,8 @@ def measures_for(plan):
     if truth is None:
         return None
     if plan.request.kind != CLIP:
-        compare = metrics.compare_tensor if plan.request.kind == TENSOR else metrics.compare
+        partly = plan.request.kind == TENSOR or plan.survey.kept.any()
+        compare = metrics.compare_tensor if partly else metrics.compare
         return _Whole(compare, source.full_range)
     if source.full_range:
         return metrics.ClipMeasures(source.full_range)

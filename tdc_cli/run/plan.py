@@ -24,6 +24,7 @@ from .solve import estimates_known, gives_uncertainty
 from .store import Folder, Memory
 from .unchanged import Snapshot
 
+
 @dataclass(frozen=True)
 class Plan:
     """A request that has passed every check.
@@ -198,7 +199,8 @@ def prepare(request, monitor=methods.silent):
     store.check(resume=request.resume, replace=request.overwrite or request.skip_existing, output=request.output)
     return Plan(
         request, incomplete, decision, method, config, seen, division.regions, division.tiled, division.workers, division.seconds,
-        division.bytes, missing, (*source.notes, *decision.notes, *division.notes), (*warnings, *more, *reasons), time.perf_counter() - start, store, sink, files,
+        division.bytes, missing, (*source.notes, *decision.notes, *division.notes), (*warnings, *more, *reasons),
+        time.perf_counter() - start, store, sink, files,
         {} if copied is None else {"source": copied},
     )  # fmt: skip
 
@@ -225,7 +227,7 @@ def _not_finished(request):
 def _checked(request, incomplete, decision, seen):
     """Refuse holes that leave nothing to do or nothing to start from; the decision with what NaN adds to it, and a list of warnings."""
     source, entries = incomplete.source, incomplete.entries
-    inside = seen.counts[incomplete.begin : incomplete.end]
+    inside, kept = (counts[incomplete.begin : incomplete.end] for counts in (seen.counts, seen.kept))
     if not inside.any():
         if not request.names_holes:
             raise ConfigError(f"{source.path}: nothing says what is missing; give {_ways(request.kind, source.has_alpha)}")
@@ -236,10 +238,13 @@ def _checked(request, incomplete, decision, seen):
         if incomplete.in_time and request.mask is not None:
             said = f"nothing is marked as missing in frames {incomplete.begin} to {incomplete.end - 1}"
             decision = replace(decision, notes=(*decision.notes, said))
-    if (inside == entries).all():
+    if (inside + kept == entries).all():
         every = "every entry of every frame" if incomplete.in_time else "every entry"
-        raise MaskError(f"{source.path}: {every} is missing: nothing is left to complete from")
+        either = " or kept" if kept.any() else ""
+        raise MaskError(f"{source.path}: {every} is missing{either}: nothing is left to complete from")
     decision = with_values(request, source, decision, seen.by_value)
+    if kept.any() and not request.keeps_nodata:
+        decision = replace(decision, notes=(*decision.notes, f"keep {request.keep}: {kept.sum()} entries stay as they are"))
     warnings = list(decision.warnings)
     if decision.moving and inside.sum() > 0.5 * inside.size * entries:
         warnings.append(
@@ -247,10 +252,10 @@ def _checked(request, incomplete, decision, seen):
             "meant the other way round, " + ("leave out `invert_mask`" if request.invert_mask else "use `invert_mask`")
         )
     if request.kind == TENSOR:
-        observed = next(incomplete.frames()).observed
+        frame = next(incomplete.frames())
         warnings += [
             f"nothing is known in {count} of {source.shape[mode]} slices of mode {mode}: low rank does not tell how these differ from the "
-            "others" for mode, count in holes.empty_slices(observed).items()
+            "others" for mode, count in holes.empty_slices(frame.observed, frame.absent).items()
         ]
     return decision, warnings
 

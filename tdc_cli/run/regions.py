@@ -99,7 +99,9 @@ class Coverage:
     Attributes
     ----------
     missing : (h, w) ndarray of int
-        Missing entries.
+        Entries to be filled.
+    seen : (h, w) ndarray of int
+        Observed entries.
     known : (h, w, c) ndarray of bool
         Whether any entry is observed; `c` is 1 unless channels stand by themselves.
     """
@@ -109,32 +111,32 @@ class Coverage:
         blocks = tuple(-(-n // BLOCK) for n in self.size)
         self._by_channel = by_channel
         self._channels = int(np.prod(shape[2:], dtype=np.int64))
-        self.missing = np.zeros(blocks, dtype=np.int64)
+        self.missing, self.seen = np.zeros((2, *blocks), dtype=np.int64)
         self.known = np.zeros((*blocks, self._channels if by_channel else 1), dtype=bool)
 
-    def add(self, observed, row=0):
-        """Take in rows of a frame from number `row` on, which is a multiple of `BLOCK`: bool, True = observed."""
-        observed = observed.reshape(*observed.shape[:2], -1)
+    def add(self, observed, absent):
+        """Take in a frame: what is observed, and what is to be filled, bool."""
         starts = [np.arange(0, n, BLOCK) for n in observed.shape[:2]]
-        place = slice(row // BLOCK, row // BLOCK + len(starts[0]))
-        counts = observed.sum(axis=2, dtype=np.int32)
-        counts = np.add.reduceat(np.add.reduceat(counts, starts[0], axis=0), starts[1], axis=1)
-        areas = np.multiply.outer(*(np.diff(np.r_[s, n]) for s, n in zip(starts, observed.shape[:2]))) * self._channels
-        self.missing[place] += areas - counts
+        counts, missing = (_sums(a, starts) for a in (observed, absent))
+        self.missing += missing
+        self.seen += counts
         if self._by_channel:
-            any_row = np.logical_or.reduceat(observed, starts[0], axis=0)
-            self.known[place] |= np.logical_or.reduceat(any_row, starts[1], axis=1)
+            any_row = np.logical_or.reduceat(observed.reshape(*observed.shape[:2], -1), starts[0], axis=0)
+            self.known |= np.logical_or.reduceat(any_row, starts[1], axis=1)
         else:
-            self.known[place] |= counts[..., None] > 0
+            self.known |= counts[..., None] > 0
 
     def depths(self):
-        """How far, in pixels and at most, an entry of a block is from a known one of its channel, (h, w); channels known nowhere aside."""
+        """How far, in pixels and at most, what is to be filled of a block is from a known entry of its channel, (h, w).
+
+        Channels that are known nowhere aside.
+        """
         deepest = np.zeros(self.missing.shape, dtype=np.int64)
         for c in range(self.known.shape[2]):
             unknown = ~self.known[..., c]
             if unknown.any() and not unknown.all():
                 deepest = np.maximum(deepest, BLOCK * distance_transform_cdt(unknown, "chessboard"))
-        return deepest
+        return deepest * (self.missing > 0)
 
     def box(self, everything=False):
         """Rows and columns of the blocks in which all that is missing lies, ``((row, end), (column, end))``; or of all."""
@@ -144,8 +146,15 @@ class Coverage:
         return tuple((BLOCK * int(side[0]), min(BLOCK * int(side[-1] + 1), n)) for side, n in zip(sides, self.size))
 
     def within(self, rows, columns):
-        """Missing entries in a box, by the blocks that begin in it."""
-        return int(self.missing[_blocks(*rows), _blocks(*columns)].sum())
+        """Entries to be filled and observed ones in a box, (int, int), by the blocks that begin in it."""
+        box = _blocks(*rows), _blocks(*columns)
+        return int(self.missing[box].sum()), int(self.seen[box].sum())
+
+
+def _sums(marked, starts):
+    """Entries that are marked of every block, whose rows and columns begin at `starts`."""
+    counts = marked.reshape(*marked.shape[:2], -1).sum(axis=2, dtype=np.int32)
+    return np.add.reduceat(np.add.reduceat(counts, starts[0], axis=0), starts[1], axis=1)
 
 
 def _blocks(start, stop):
@@ -214,7 +223,7 @@ def tiles(coverage, side, margin, *, everything=False):
     """
     depths, made = coverage.depths(), []
     for used in itertools.product(*(_cuts(*axis, side) for axis in coverage.box(everything))):
-        if not everything and not coverage.within(*used):
+        if not everything and not coverage.within(*used)[0]:
             continue
         near = _grown(used, margin, coverage.size)
         deep = int(depths[_blocks(*near[0]), _blocks(*near[1])].max())
@@ -254,10 +263,10 @@ def samples(coverage, channels, rng):
     """
     corners = [range(0, max(1, n - SAMPLE + 1), BLOCK * (SAMPLE // BLOCK)) for n in coverage.size]
     squares = [tuple((start, min(start + SAMPLE, n)) for start, n in zip(place, coverage.size)) for place in itertools.product(*corners)]
-    misses = np.array([coverage.within(*square) for square in squares], dtype=float)
+    misses, seen = np.array([coverage.within(*square) for square in squares], dtype=float).T
     entries = channels * np.array([np.prod([b - a for a, b in square]) for square in squares])
-    able = misses < (1 - LEAST_OBSERVED) * entries
-    able = able if able.any() else misses < entries
+    able = seen > LEAST_OBSERVED * entries
+    able = able if able.any() else seen > 0
     able = able if able.any() else np.ones_like(able)
     weights = np.where(able, misses, 0.0)
     if not weights.any():

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from ..errors import ConfigError
-from ..names import ALPHA, CLIP, CLIP_PATTERNS, FORMATS, PATTERNS, PICTURE, RESIDUALS, STANDARD, TENSOR, WHITE
+from ..names import ALPHA, CLIP, CLIP_PATTERNS, FORMATS, NODATA, PATTERNS, PICTURE, RESIDUALS, STANDARD, TENSOR, WHITE
 from .memory import parsed
 from .option import check_options, option
 
@@ -82,6 +82,12 @@ class Request:
     missing_value: tuple = option(
         (), form="values", metavar="V",
         help="Entries of this value, such as -9999 or 0, are missing, as NaN always is; may be repeated.")  # fmt: skip
+    keep: _PATH | None = option(
+        None, form="path", metavar={PICTURE: "nodata|PATH", CLIP: "nodata|PATH", TENSOR: "nodata|FILE[:NAME]"},
+        help={kind: f"What stays as it is, neither filled nor looked at: the word nodata, for what is missing by its value alone and not "
+                    f"by the mask; or {marks}." for kind, marks in (
+                  (PICTURE, "a picture that marks it in white"), (CLIP, "a picture that marks it in white, for all frames"),
+                  (TENSOR, "an array that marks it, any number but 0"))})  # fmt: skip
     missing_ratio: float | None = option(
         None, form="number", ge=0, lt=1, metavar="SHARE",
         help="Hide this share of a whole input, which then is the truth for the metrics.")  # fmt: skip
@@ -200,7 +206,8 @@ class Request:
     @property
     def sources(self):
         """Role to path or None, for every file that is read."""
-        read = {"input": self.input, "mask": self.mask, "reference": self.reference, "source": self.source}
+        read = {"input": self.input, "mask": self.mask, "reference": self.reference, "source": self.source,
+                "keep": None if self.keeps_nodata else self.keep}
         if self.kind != TENSOR:
             return read
         from ..media import tensor
@@ -217,6 +224,11 @@ class Request:
     def by_transparency(self):
         """Whether what is transparent is missing."""
         return self.kind != TENSOR and self.mask is not None and str(self.mask) == ALPHA
+
+    @property
+    def keeps_nodata(self):
+        """Whether what is missing by its value alone is kept as it is."""
+        return self.keep is not None and str(self.keep) == NODATA
 
     @property
     def pattern(self):
@@ -311,6 +323,8 @@ def check(request):
         raise ConfigError(f"{words} a `mask`")
     if request.mask_frames is not None and not request.mask_box and (request.mask is None or request.by_transparency):
         raise ConfigError("`mask_frames` needs a `mask` that is a picture or a clip")
+    if request.keeps_nodata and not said:
+        raise ConfigError("`keep=nodata` leaves what is missing by its value as it is; say with a `mask` what is to be filled")
     if request.kind == CLIP and STANDARD in (str(request.input), str(request.output)):
         raise ConfigError("- stands for standard input or output; a clip is read from and written to a file or a folder: name one")
     if request.kind == TENSOR:

@@ -118,13 +118,15 @@ def truth(request, source):
         found = source if request.simulated else None
     else:
         found = _reference(request, source)
-    if found is source and (request.missing_value or source.nodata):
+    if found is source and (request.missing_value or source.nodata) and not request.keeps_nodata:
         return None, ["metrics are null: the input, which would be the truth, has entries that are missing"]
+    if found is not None and request.kind == CLIP and request.keep is not None:
+        return None, ["metrics are null: those of clips are over whole frames, and parts of these are kept as they are"]
     if found is None or request.kind == CLIP:
         return found, []
     values = found.media.colour
     if request.kind == PICTURE:
-        if found.full_range is None and not np.isfinite(values).all():
+        if found.full_range is None and request.keep is None and not np.isfinite(values).all():
             return None, ["metrics are null: the truth has entries that are not finite"]
         return found, []
     if values.dtype.kind == "f" and np.isinf(values).any():

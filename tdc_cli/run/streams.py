@@ -13,7 +13,10 @@ def stream(seed, purpose, *place):
     ----------
     seed, purpose : int
     *place : int
-        Where in the input, if each place has a stream of its own: the number of a frame, a row, a column. NumPy fills such lists up with zeros, so that
-        what begins with frame 0 draws as a picture or an array of the same seed does.
+        Where in the input, if each place has a stream of its own: the number of a frame, a row, a column. Zeros at its end do not count, so
+        that what begins with frame 0 and in the first row and column draws as a picture or an array of the same seed does.
     """
-    return np.random.default_rng(np.random.SeedSequence([seed, purpose, *place]))
+    words = [seed, purpose, *place]
+    while not words[-1]:
+        words.pop()
+    return np.random.default_rng(np.random.SeedSequence(words))

@@ -59,10 +59,10 @@ def unscaled(values, dtype, full_range, path):
     return stored
 
 
-def holed(incomplete, observed):
+def holed(incomplete, absent):
     """`incomplete` with its holes as 0, as NaN in floats."""
     hole = np.nan if incomplete.dtype.kind == "f" else 0
-    return np.where(observed, incomplete, hole).astype(incomplete.dtype)
+    return np.where(absent, hole, incomplete).astype(incomplete.dtype)
 
 
 def check_size(values, name, advice):

@@ -101,7 +101,8 @@ def _shared(plan, monitor):
     parts = []
     for square in squares:
         window = tuple(slice(*axis) for axis in square)
-        parts.append((plan.incomplete.values(frame, window), np.ascontiguousarray(frame.observed[window])))
+        known = np.ascontiguousarray(frame.observed[window])
+        parts.append((plan.incomplete.values(frame, window), known, frame.estimated(False, window)))
     span = _span(plan.incomplete, frame)
     monitor(0, len(plan.regions), "samples")
     return span, share(plan.method, plan.config, parts, span=span, rng=rng)
@@ -156,14 +157,18 @@ class _Progress:
 
 
 def _prepared(plan, region, window, shared):
-    """Job, values, observed entries and truths of a region, whose frames `window` has."""
+    """Job, values, observed entries, those to be filled or None, and truths of a region, whose frames `window` has."""
     source, incomplete = plan.source, plan.incomplete
     frames = window.take(region.start, region.stop)
     planar = source.mode != "tensor"
     seen, used = (region.window, region.plane) if planar else ((), ())
     values = [incomplete.values(frame, seen) for frame in frames]
     observed = [frame.observed[seen] for frame in frames]
-    values, observed = (np.stack(a, axis=-1) if incomplete.in_time else np.ascontiguousarray(a[0]) for a in (values, observed))
+    wanted = [frame.estimated(False, seen) for frame in frames]
+    values, observed, wanted = (np.stack(a, axis=-1) if incomplete.in_time else np.ascontiguousarray(a[0])
+                                for a in (values, observed, wanted))  # fmt: skip
+    if all(frame.kept is None for frame in frames):
+        wanted = None
     kept = frames[region.first - region.start : region.end - region.start]
     truths = [None if frame.truth is None else frame.truth[used] for frame in kept]
     further = dict(plan.further)
@@ -179,7 +184,7 @@ def _prepared(plan, region, window, shared):
             further["part"] = methods.Part(tuple(s.start for s in seen), decided)
     job = Job(plan.method.name, plan.config, plan.request.seed, region, path, source.dtype, source.full_range, incomplete.in_time, planar,
               tuple(plan.changed(frame.number) for frame in kept), _threads(plan), span, further)  # fmt: skip
-    return job, values, observed, truths
+    return job, values, observed, wanted, truths
 
 
 def _threads(plan):

@@ -2,7 +2,7 @@
 
 A tensor is a `Media` of the mode ``tensor``. One of several arrays in a file is said as ``FILE:NAME``. Its metadata hold ``variable``, the
 name it has in the file; ``others``, the arrays that go along with it into a file of the same format, name to `Variable`; ``left``, names
-of those that cannot be written again; ``axes``, of a TIFF.
+of those that cannot be written again; ``axes`` and ``stack``, of a TIFF, see `tiff_series`.
 """
 
 from pathlib import Path
@@ -133,7 +133,8 @@ def _read(file, name, orders, *, keep):
         if keep:
             metadata |= _others({key: one for key, one in held.items() if key != name}, form, content)
     elif form == "TIFF":
-        values, metadata["axes"], nodata, notes = tiff_series.decode(content, file)
+        values, found, nodata, notes = tiff_series.decode(content, file)
+        metadata |= found
     else:
         values = array.load(content, file)
     return Media(values, "tensor", file, sha256, metadata, form, notes, nodata)
@@ -175,9 +176,10 @@ def check(form, media, path):
 
 
 def left_out(form, media):
-    """Names of the other arrays of the file of `media` that a file of the format `form` will not hold, a list."""
+    """What is in the file of `media` and a file of the format `form` will not hold: names of other arrays, descriptions; a list."""
     others = () if form.name == media.format and "others" in form.keeps else tuple(media.metadata.get("others", ()))
-    return [*others, *media.metadata.get("left", ())]
+    described = media.metadata["stack"][0].words if "stack" in media.metadata and form.name != "TIFF" else ()
+    return [*others, *media.metadata.get("left", ()), *described]
 
 
 def encode(media, form):

@@ -81,6 +81,10 @@ def check_clip(path, clip, *, codec=None, quality=None):
         raise OutputError(f"{path}: {chosen.title if chosen else form.name} cannot hold {clip.kind}; write to {_able(clip)}")
     animation = form.name in ("GIF", "APNG", "WebP")
     notes = []
+    described = clip.details["stack"].words if "stack" in clip.details and form.name != "TIFF" else ()
+    if described:
+        name = "a folder of frames" if form.name == FOLDER else form.name
+        notes.append(f"{name} cannot hold all that the input has: without {', '.join(described)}; write to .tif to keep it")
     if clip.times is None and (chosen or animation):
         notes.append(f"nothing is known of the input's frame rate; {path} shows {DEFAULT_RATE} frames a second; give it by `frame_rate`")
     if chosen:

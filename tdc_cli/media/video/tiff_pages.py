@@ -27,11 +27,12 @@ def read_pages(path, form):
         tiff.check_chain(file)
         pages, copies = tiff.main_pages(file)
         nodata = tiff_tags.nodata(tiff_tags.read(pages[0], ())[0], pages[0].dtype)
-        notes = [*metadata.left_out(path, tiff.described(file, copies)), *tiff.nodata_notes(path, nodata)]
+        stack, left = tiff.stack(file, pages, copies)
+        notes = [*metadata.left_out(path, left), *tiff.nodata_notes(path, nodata)]
         by_pillow = not copies and not tiff.suits(pages[0])
         numbers = tuple(page.index for page in pages)
     clip = read_animation(path, form) if by_pillow else _read(path, form, numbers)
-    return replace(clip, nodata=nodata, notes=(*clip.notes, *notes))
+    return replace(clip, nodata=nodata, notes=(*clip.notes, *notes), details=clip.details | {"stack": stack})
 
 
 def _read(path, form, numbers):
@@ -70,4 +71,5 @@ class _Pages:
 
 def write(frames, file, clip):
     """Write frames into an open binary file, one a page."""
-    tiff.write_pages(frames, file, large=clip.count * math.prod(clip.shape) * clip.dtype.itemsize > _LARGE)
+    large = clip.count * math.prod(clip.shape) * clip.dtype.itemsize > _LARGE
+    tiff.write_pages(frames, file, large=large, stack=clip.details.get("stack"))

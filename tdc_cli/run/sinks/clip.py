@@ -42,7 +42,7 @@ class Sink:
         def frames():
             for done in completed(plan, truth=measures is not None):
                 if measures is not None and done.given.inside:
-                    measures.add(done.given.number, done.given.truth, done.colour, done.given.observed)
+                    measures.add(done.given.number, done.given.truth, done.colour, ~done.given.absent)
                 shot = None if strip is None else _shot(plan, done)
                 for keeper in (strip, reel):
                     if keeper is not None:
@@ -116,9 +116,9 @@ def _shot(plan, done):
     return shots.take(
         done.given.number,
         None if clip.times is None else clip.times[done.given.number],
-        done.holed,
-        done.colour,
-        done.given.observed,
+        done.shown(done.holed),
+        done.shown(done.colour),
+        ~done.given.absent,
         plan.survey.limits,
         sd=done.sd,
         truth=done.given.truth,

@@ -45,7 +45,7 @@ class Sink:
         shown = request.uncertainty is not None or request.panel is not None or request.html is not None
         done = next(completed(plan, truth=True, sd=shown))
         if measures is not None:
-            measures.add(0, done.given.truth, done.colour, done.given.observed)
+            measures.add(0, done.given.truth, done.colour, ~done.given.absent)
         if request.make_folders:
             for path in request.outputs.values():
                 files.make_folder(path.parent)
@@ -67,7 +67,7 @@ class Sink:
             from ...view.panel import draw_panel
 
             panel = draw_panel(
-                done.holed, done.colour, done.sd, done.given.truth, source.full_range, units, source.mode == "CMYK",
+                done.shown(done.holed), done.shown(done.colour), done.sd, done.given.truth, source.full_range, units, source.mode == "CMYK",
                 alpha=done.media.alpha, premultiplied="premultiplied" in source.media.metadata,
             )  # fmt: skip
             write_bytes(request.panel, panel, replace=request.overwrite)
@@ -87,9 +87,9 @@ class Sink:
 
         given = plan.source.media
         shown = page.Pictures(
-            done.holed,
-            done.colour,
-            done.given.observed,
+            done.shown(done.holed),
+            done.shown(done.colour),
+            ~done.given.absent,
             given=given.colour if plan.decision.source in ("mask", "alpha", "color", "box") else None,
             sd=done.sd,
             truth=done.given.truth,

@@ -33,11 +33,11 @@ class Sink:
         request, given = plan.request, plan.source.media
         done = next(completed(plan, truth=True))
         if measures is not None:
-            measures.add(0, done.given.truth, done.colour, done.given.observed)
+            measures.add(0, done.given.truth, done.colour, ~done.given.absent)
         tensor.write(given.with_colour(done.colour), request.output, form=self.form, replace=request.overwrite)
         if request.save_incomplete is not None:
             tensor.write(given.with_colour(done.holed), request.save_incomplete, replace=request.overwrite)
-            mask = (~done.given.observed).astype(np.uint8)
+            mask = done.given.absent.astype(np.uint8)
             tensor.write(_array(given, mask, _MASK), request.outputs["mask"], replace=request.overwrite)
         if request.uncertainty is not None:
             tensor.write(_array(given, done.sd, _SD), request.uncertainty, replace=request.overwrite)
