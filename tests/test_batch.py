@@ -21,7 +21,7 @@ from PIL import Image
 
 from tdc_cli import media, methods
 from tdc_cli.errors import OutputError
-from tdc_cli.media import files
+from tdc_cli.media import parts
 from tdc_cli.methods import biharmonic
 from tdc_cli.run import cost, folders, summary
 from tdc_cli.run.batch import share
@@ -511,8 +511,8 @@ def test_a_picture_that_another_run_finishes_between_two_looks_is_skipped(tdc, f
 def test_results_appear_together(complete, monkeypatch):
     """The picture comes last, and where one result cannot be written there is none."""
     appeared = []
-    plain = files._Part.publish
-    monkeypatch.setattr(files._Part, "publish", lambda part: (appeared.append(str(part.path)), plain(part)))
+    plain = parts.Part.publish
+    monkeypatch.setattr(parts.Part, "publish", lambda part: (appeared.append(str(part.path)), plain(part)))
     assert complete("--mask", "m.png", "--report", "r.json", "--panel", "p.png").exit_code == 0
     assert appeared == ["r.json", "p.png", "b.png"]
     for name in appeared:
@@ -526,7 +526,7 @@ def test_leftovers_of_killed_runs_are_removed_and_those_of_living_ones_stay(tdc,
     Path("out").mkdir()
     Path("out/.tdc-0123456789ab.part").write_bytes(b"x")
     Path("in/.tdc-0123456789ab.part").write_bytes(b"x")
-    hold = "import sys; from tdc_cli.media import files; p = files._Part('out/z.png', False); print(p.name, flush=True); sys.stdin.read()"
+    hold = "import sys; from tdc_cli.media.parts import Part; p = Part('out/z.png', False); print(p.name, flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
         alive = writer.stdout.readline().strip()
         result = tdc("complete-image", "in", "-o", "out", *HOLES)

@@ -31,7 +31,7 @@ def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, 
     """
     import time
 
-    from ..run import folders
+    from ..run import folders, outputs
     from ..run.batch import run, share
     from ..run.summary import Summary
     from ..run.threads import available
@@ -39,6 +39,9 @@ def complete_many(template, inputs, *, recursive, mask_suffix, jobs, fail_fast, 
     start = time.perf_counter()
     extension = template.format and f".{template.format}"
     batch = folders.plan(template, inputs, recursive=recursive, mask_suffix=mask_suffix, extension=extension)
+    if not dry_run:
+        outputs.sweep([task.request for task in batch.tasks if task.request is not None])
+    folders.check_free(batch, template)
     jobs, threads = share(jobs, len(batch.tasks), template.threads)
     if jobs * threads > available() and not quiet:
         echo(f"tdc: note: {jobs} jobs of {threads} threads share {available()} cores", err=True)
@@ -92,7 +95,14 @@ def _in_words(output, summary):
     counts = [(summary.count("skipped"), "skipped"), (summary.count("failed"), "failed"), (summary.count("not_run"), "not begun")]
     rest = "".join(f", {count} {what}" for count, what in counts if count)
     line = f"{output}: {summary.count('done')} of {len(summary.records)} pictures completed{rest}, {summary.seconds:.1f} s"
-    return "\n".join([line, *_passed_over(summary)])
+    return "\n".join([line, *_lacking(summary), *_passed_over(summary)])
+
+
+def _lacking(summary):
+    """A line on skipped pictures that lack other results, or none."""
+    lacking = [record.lacks for record in summary.records if record.lacks]
+    names = ", ".join(sorted(set().union(*lacking)))
+    return [f"  skipped without {names}: {len(lacking)} (--overwrite makes all anew)"] if lacking else []
 
 
 def _passed_over(summary):
@@ -105,6 +115,7 @@ def _write(batch, summary):
     """Write the summary into the folder of reports and the index into that of pages; whether that worked."""
     from ..errors import TdcError
     from ..media.files import make_folder, write_text
+    from ..run.written import is_ours
 
     try:
         texts = dict(zip(batch.summaries, (summary.to_json(), summary.to_csv())))
@@ -114,7 +125,7 @@ def _write(batch, summary):
             texts[batch.index] = pages.index(batch, summary.records)
         for path, text in texts.items():
             make_folder(path.parent)
-            write_text(path, text, replace=True)
+            write_text(path, text, replace=is_ours)
     except TdcError as error:
         echo(f"tdc: {options.worded(str(error))}", err=True)
         return False

@@ -80,15 +80,13 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
             if i not in records:
                 yield i, look if dry else complete, replace(task.request, threads=threads)
 
-    swept = [task.request for task in batch.tasks if task.request is not None and not dry]
-    outputs.sweep(swept)
     try:
         for i, record in _worked_on(todo(), executor, jobs, fail_fast):
             records[i] = record or Record(str(batch.tasks[i].path), "failed", f"{batch.tasks[i].path}: {LOST}")
             failed += records[i].status == "failed"
             monitor(len(records), len(batch.tasks), f"files, {failed} failed" if failed else "files")
     finally:
-        outputs.sweep(swept)
+        outputs.sweep([task.request for task in batch.tasks if task.request is not None and not dry])
     return tuple(records.get(i) or Record(str(task.path), "not_run") for i, task in enumerate(batch.tasks))
 
 
@@ -113,7 +111,7 @@ def _guarded(request, work):
     try:
         return work()
     except OutputExists as error:
-        if request.skip_existing:
+        if request.to_skip:
             return _skipped(request)
         text = str(error)
     except TdcError as error:
@@ -130,12 +128,12 @@ def _guarded(request, work):
 
 def _finished(request):
     """Record of a request that is done already and to be skipped, or None."""
-    return _skipped(request) if request.skip_existing and request.finished else None
+    return _skipped(request) if request.to_skip else None
 
 
 def _skipped(request):
     """Record of a request that is not done again."""
-    return Record(str(request.input), "skipped", report=_earlier(request), thumbnail=_thumbnail(request))
+    return Record(str(request.input), "skipped", report=_earlier(request), thumbnail=_thumbnail(request), lacks=request.lacks)
 
 
 def _earlier(request):

@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
 
 from ..errors import ConfigError
 from ..names import ALPHA, CLIP, CLIP_PATTERNS, FORMATS, PATTERNS, PICTURE, RESIDUALS, STANDARD, TENSOR
 from .option import check_options, option
+from .written import is_ours
 
 # What the main result is called in a report.
 MAIN = {PICTURE: "image", CLIP: "clip", TENSOR: "tensor"}
@@ -29,6 +30,8 @@ class Request:
         Whether folders of outputs that are missing are made, when there is something to write into them.
     command : tuple of str
         For the report.
+    consulted : mapping of str to path
+        What else was read, files of options, by what they are called: no result takes their place.
 
     The other fields are options: their declarations say what they mean. None is "not said".
     """
@@ -38,6 +41,7 @@ class Request:
     output: _PATH
     make_folders: bool = False
     command: tuple = ()
+    consulted: Mapping = field(default_factory=dict)
 
     # How it is written.
     format: str | None = option(
@@ -230,7 +234,22 @@ class Request:
     @property
     def finished(self):
         """Whether every output is there: each appears whole, the main one last."""
-        return all(path.exists() for path in self.outputs.values())
+        return not self.lacks and Path(self.output).exists()
+
+    @property
+    def lacks(self):
+        """Names of the further outputs that are not there."""
+        return tuple(name for name, path in self.outputs.items() if name != MAIN[self.kind] and not path.exists())
+
+    @property
+    def to_skip(self):
+        """Whether the main output is there and is to be passed over."""
+        return self.skip_existing and Path(self.output).exists()
+
+    @property
+    def replaces(self):
+        """Whether further outputs replace what is there: with `skip_existing` only what is known for one of this program."""
+        return self.overwrite or (is_ours if self.skip_existing else False)
 
     def fingerprint(self):
         """All that the completed values depend on and that is said by options, ready for JSON; files by their names only."""
