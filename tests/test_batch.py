@@ -457,16 +457,18 @@ def test_a_full_disk_leaves_no_half_file(folder):
 # -- going on -----------------------------------------------------------------------------------------------------------------
 
 
-def test_finished_means_that_everything_is_there(tdc, tree):
+def test_a_picture_that_is_there_is_finished_and_what_it_lacks_is_told(tdc, tree):
     words = ["complete-image", "in", "-o", "out", *HOLES, "--skip-existing", "--report", "r", "--json"]
     first = summary_of(tdc(*words))
     os.remove("r/f2.png.json")
     os.remove("out/f10.png")
     Path("out/f2.png").write_bytes(b"of a run without reports")
     second = summary_of(tdc(*words))
-    assert statuses(second) == {"in/f1.png": "skipped", "in/f2.png": "done", "in/f10.png": "done"}
-    assert pixels("out/f2.png").shape == (20, 24, 3)
+    assert statuses(second) == {"in/f1.png": "skipped", "in/f2.png": "skipped", "in/f10.png": "done"}
+    assert Path("out/f2.png").read_bytes() == b"of a run without reports" and not Path("r/f2.png.json").exists()
     assert second["files"][0]["report"] == first["files"][0]["report"]  # read from its file
+    told = tdc(*words[:-1]).output.splitlines()
+    assert "  skipped without report: 1 (--overwrite makes all anew)" in told
 
 
 def test_a_result_of_a_run_that_was_quicker_stays(tdc, tree, monkeypatch):

@@ -76,7 +76,7 @@ def test_a_folder_with_other_files_is_not_replaced(tmp_path):
         write_clip(media, tmp_path / "out", clip)
     write_clip(media, tmp_path / "out", clip, replace=True)
     (tmp_path / "out" / "mine.txt").touch()
-    with pytest.raises(OutputError, match=r"out: holds mine.txt, which is no frame of the clip; give an empty folder or a new name"):
+    with pytest.raises(OutputError, match=r"out: holds mine.txt, which no run of tdc has written as it is; give an empty folder or a new name"):
         write_clip(media, tmp_path / "out", clip, replace=True)
     (tmp_path / "empty").mkdir()
     write_clip(media, tmp_path / "empty", clip)

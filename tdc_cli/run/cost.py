@@ -4,13 +4,11 @@ A guess to plan by, within a factor of three for photographs on a processor like
 lie, which it does not look at.
 """
 
-import contextlib
 import math
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from ..errors import InputError
+from .memory import limit
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,7 @@ COSTS = {
     "tdc_cli.methods.field": Cost(1.5, 5, 120e6, 50),
     "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 500),
     "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300),
+    "tdc_cli.methods.auto": Cost(0.5, 530, 250e6, 60, first=40),
     "tdc_cli.methods.patches": Cost(0.5, 530, 250e6, 60, first=40),
     "tdc_cli.methods.datc": Cost(100, 0, 200e6, 300, small=900),
     "tdc_cli.peers.fbcp": Cost(25, 0, 80e6, 500),
@@ -73,7 +72,7 @@ COSTS = {
 
 # Of what works otherwise on clips: 20 frames of 176x144 with strokes or text over 13 % of every second one (190 and 320 s), with 60 %
 # of the entries missing (260 s) and under noise (190 s), and 9 frames with strokes over one (17 s).
-CLIP_COSTS = {"tdc_cli.methods.patches": Cost(2, 1500, 250e6, 120, most=170)}
+CLIP_COSTS = dict.fromkeys(("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 1500, 250e6, 120, most=170))
 
 
 def cost(method, entries, missing):
@@ -119,30 +118,6 @@ def clip_cost(method, entries, windows):
     return sum(seconds for seconds, _ in found), max((space for _, space in found), default=0.0)
 
 
-def limit():
-    """Bytes of memory that this process may take: of the machine, of its control group, and of its address space; None where nobody tells.
-
-    Returns
-    -------
-    bytes : int or None
-    hard : bool
-        Whether more would end the process at once, as a limit of the address space does.
-    """
-    found = []
-    with contextlib.suppress(AttributeError, ValueError, OSError):  # not told on every system
-        found.append((os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), False))
-    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with contextlib.suppress(OSError, ValueError):
-            found.append((int(Path(file).read_text()), True))
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
-        space = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if space != resource.RLIM_INFINITY:
-            found.append((space, True))
-    return min(found, default=(None, False))
-
-
 def too_much(path, space):
     """Words for a run on `path` that may want more than the `limit`; else None.
 
@@ -159,6 +134,16 @@ def too_much(path, space):
     if hard:
         raise InputError(f"{words}; raise the limit, or try a part of it")
     return words
+
+
+def process_space():
+    """Bytes of a process that has the libraries and works on nothing."""
+    return 150e6
+
+
+def words_of(space):
+    """Such as ``300 MB`` or ``2.1 GB``."""
+    return f"{math.ceil(space / 1e7) * 10} MB" if space < 1e9 else f"{space / 1e9:.1f} GB"
 
 
 def together(estimates, jobs):
