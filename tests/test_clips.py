@@ -621,7 +621,7 @@ def test_a_file_in_the_place_of_finished_chunks_is_refused(run, folder, more):
 
 @pytest.mark.parametrize(("output", "line"), [
     ("a.npy", "a.npy: is the input itself; name another file"),
-    (".", ".: exists already; give --overwrite to replace it"),
+    (".", ".: holds a.npy, the input; name another folder"),
     ("a.npy/b.npy", "a.npy/b.npy: a.npy is a file, no folder; name another place"),
     ("none/b.npy", "none/b.npy: folder none does not exist; create it first"),
     ("", "Invalid value for '-o' / '--output': the name is empty; see 'tdc complete-video --help'"),
