@@ -156,7 +156,7 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
         now = _patches(image, group, frame, depth, size).astype(float)
         mean = now.mean(axis=0)
         covariance = np.cov(now.T, bias=True) * taper + ridge * np.eye(now.shape[1])
-        pairs = [(y, ~np.isnan(y)) for y in _patches(data, group, frame, depth, size)]
+        pairs = [(y, ~np.isnan(y)) for y in _patches(data, group[: estimates.shape[1]], frame, depth, size)]
         if uncertain:
             covariance = covariance + taper * np.mean([_left_open(covariance, o, noise) for _, o in pairs], axis=0)
         for k, (y, o) in enumerate(pairs):
@@ -187,7 +187,7 @@ def add_up(groups, estimates, variances, frame, depth, size, floor, total, weigh
     width = total.shape[2]
     variances = np.maximum(variances, 0) if len(variances) else np.zeros_like(estimates)
     equal = not variances.any()
-    shape = (*groups.shape, depth, len(total), size, size)
+    shape = (*estimates.shape[:2], depth, len(total), size, size)
     estimates, variances = estimates.reshape(shape), variances.reshape(shape)
     for g, k, d in np.ndindex(shape[:3]):
         top, left = divmod(int(groups[g, k]), width)

@@ -711,7 +711,7 @@ def test_the_best_weight_is_that_of_least_squares_between_nought_and_one(one, ot
     truth = rng(0).standard_normal((9, 8, 3))
     held = rng(1).random(truth.shape) < 0.3
     values = np.where(held, truth, np.nan)
-    assert patches._best_weight(values, one * truth, other * truth, held) == pytest.approx(weight)
+    assert patches._best_weight(values, one * truth, other * truth, held, 0.15) == pytest.approx(weight)
 
 
 # -- settings -----------------------------------------------------------------------------------------------------------------

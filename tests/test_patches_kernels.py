@@ -163,13 +163,14 @@ def test_match_breaks_ties_by_position():
 @pytest.mark.parametrize("members", [7, 20])
 @pytest.mark.parametrize("uncertain", [False, True])
 @pytest.mark.parametrize("depth", [1, 2])
-def test_estimate(picture, rng, noise, members, uncertain, depth):
+@pytest.mark.parametrize("estimated", [None, 5])
+def test_estimate(picture, rng, noise, members, uncertain, depth, estimated):
     image, data = picture
     where = positions(image, 4, 2, frames=2, depth=depth)
     groups = np.empty((len(where), members), np.int32)
     kernels_match.match(image, where, FRAME, depth, 4, 9, 0, 0, 0.0, groups)
     length = depth * 48
-    shape = (*groups.shape, length)
+    shape = (len(groups), estimated or members, length)
     taper = rng.random((length, length)).astype(np.float32)
     taper = (taper @ taper.T) / np.sqrt(np.outer(np.sum(taper**2, axis=1), np.sum(taper**2, axis=1)))
     found, variances = np.empty((2, *shape), np.float32)

@@ -345,7 +345,7 @@ def _draft(values, observed, wanted, held, schedules, noise, config, rng, progre
         estimates.append(estimate)
         mixed = _mixed(estimates[0], estimate)
         variances.append(_mixed(variances[0], variance) if variances else variance)
-        share = _best_weight(values, mixed, whole, held) if config.start == "auto" and weight else 0.0
+        share = _best_weight(values, mixed, whole, held, TUNED.least_weights[0]) if config.start == "auto" and weight else 0.0
         shares.append(share)
         agreements.append(float(np.mean(((values - mixed) * (whole - mixed))[held])) if share else 0.0)
         errors.append((mixed + share * (whole - mixed) - values)[held] if share else (mixed - values)[held])
@@ -358,8 +358,8 @@ def _global_part(values, kept, held, start, config, rng):
     possible = held.sum() >= calibrate.FEWEST and held.size <= TUNED.most_global and min(held.shape[:2]) > 2
     weight = float(config.start == "global")
     if config.start == "auto" and possible:
-        for trial in TRIALS:
-            weight = _best_weight(values, start, _global(values, kept, trial, rng), held)
+        for trial, least in zip(TRIALS, TUNED.least_weights, strict=True):
+            weight = _best_weight(values, start, _global(values, kept, trial, rng), held, least)
             if not weight:
                 break
     return weight, _global(values, kept, EARNEST, rng) if weight else None
@@ -459,11 +459,11 @@ def _global(values, observed, parameters, rng):
     return found.mean.reshape(values.shape)
 
 
-def _best_weight(values, one, other, held):
-    """Weight of the second estimate beside the first, least squares on the held-out entries; 0 where it is not worth its cost."""
+def _best_weight(values, one, other, held, least):
+    """Weight of the second estimate beside the first, least squares on the held-out entries; 0 where it is below `least`."""
     apart = (other - one)[held]
     weight = apart @ (values - one)[held] / max(apart @ apart, np.finfo(float).tiny)
-    return float(min(weight, 1.0)) if weight >= TUNED.least_weight else 0.0
+    return float(min(weight, 1.0)) if weight >= least else 0.0
 
 
 def warm_up(order, config):

@@ -26,6 +26,8 @@ WINDOW, REACH = 10, 3
 PASSES, MEMBERS, FIRST_RIDGE = 6, 64, 1e-2
 # Where holes are strokes or whole frames: the same, with the ridges of the first and the last pass; none is over-relaxed.
 STROKE_PASSES, STROKE_MEMBERS, STROKE_RIDGES = 6, 150, (3e-3, 1e-3)
+# Patches of a group that are estimated, the nearest first, by what all of them say: the others are estimated better by groups of their own.
+ESTIMATED, STROKE_ESTIMATED = 32, 24
 # Under noise, after a first pass that shrinks singular values: the same, and the size of patches.
 NOISY_PASSES, NOISY_MEMBERS, NOISY_RIDGE, NOISY_SIZE = 2, 64, 1e-3, 4
 # The last passes, which go with everything observed: first on the same grid, where there are enough, then on one denser by a factor.
@@ -206,9 +208,9 @@ def schedule_for(clip, variance, config):
     elif any(clip.strokes):
         first_ridge, last_ridge = STROKE_RIDGES
         main = settings(STROKE_MEMBERS, depth=2, passes=config.passes or STROKE_PASSES, first_ridge=first_ridge, last_ridge=last_ridge,
-                        step=1.0, momentum=0.0)  # fmt: skip
+                        step=1.0, momentum=0.0, estimated=STROKE_ESTIMATED)  # fmt: skip
     else:
-        main = settings(MEMBERS, passes=config.passes or PASSES, first_ridge=FIRST_RIDGE)
+        main = settings(MEMBERS, passes=config.passes or PASSES, first_ridge=FIRST_RIDGE, estimated=ESTIMATED)
     dense = min(DENSE_PASSES, main.passes - 1)
     back = max(0, min(BACK_PASSES, main.passes - dense - 2))
     again = replace(main, passes=back, first_ridge=main.last_ridge)

@@ -322,14 +322,14 @@ def _by_missing(matrix, precision, mean, targets, chosen, counts, everything, si
 @njit(cache=CACHE, nogil=True, error_model="numpy")
 def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances):
     """`estimate` for the groups `first` to ``last - 1``, in one workspace."""
-    members = groups.shape[1]
+    members, told = groups.shape[1], estimates.shape[1]
     length = depth * image.shape[0] * size * size
     wanted = len(variances) > 0
     patches = np.empty((members, length), np.float32)
-    targets = np.empty((members, length), np.float32)
-    chosen = np.zeros((members, length), np.uint32)
-    counts = np.zeros(members, np.int64)
-    others, sizes = np.zeros((members, length), np.uint32), np.zeros(members, np.int64)
+    targets = np.empty((told, length), np.float32)
+    chosen = np.zeros((told, length), np.uint32)
+    counts = np.zeros(told, np.int64)
+    others, sizes = np.zeros((told, length), np.uint32), np.zeros(told, np.int64)
     mean = np.empty(length, np.float32)
     covariance = np.empty((length, length), np.float32)
     tallest = (2 * length + 4 * TILE) | 1 if wanted or uncertain else (length + 3 * TILE) | 1
@@ -339,6 +339,7 @@ def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge
         cost, other = 0, 3 * length**3
         for k in range(members):
             _take(image, groups[g, k], frame, depth, size, patches[k])
+        for k in range(told):
             _take(data, groups[g, k], frame, depth, size, targets[k])
             count = 0
             for d in range(length):
@@ -348,7 +349,7 @@ def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge
         few_missing = not uncertain and other < cost
         _centre(patches, mean)
         _covariance(patches, taper, ridge + noise if few_missing else ridge, covariance)
-        for k in range(members):
+        for k in range(told):
             counts[k], sizes[k] = 0, 0
             for d in range(length):
                 known = targets[k, d] == targets[k, d]
@@ -364,10 +365,10 @@ def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge
         spread = variances[g] if wanted else variances[:0].reshape(0, 0)
         if few_missing:
             _invert(covariance)
-            _by_missing(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches, workspace[0], estimates[g],
+            _by_missing(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches[:told], workspace[0], estimates[g],
                         spread)  # fmt: skip
         else:
-            _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches, estimates[g], spread)
+            _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches[:told], estimates[g], spread)
 
 
 def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances):
@@ -385,6 +386,7 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
     data : (C, H, W) float32 ndarray
         Observed values; NaN where not observed.
     groups : (G, K) int32 ndarray
+        The first E of every group are estimated; all K give its mean and covariance.
     frame, depth : int
         Rows of a frame, and frames of a patch.
     size : int
@@ -393,11 +395,11 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
     ridge, noise : float32
         Variances.
     uncertain : bool
-        Whether S is increased, before that, by the mean posterior covariance of the members under it, entry by entry times `taper`: what
+        Whether S is increased, before that, by the mean posterior covariance of the E members under it, entry by entry times `taper`: what
         their missing entries leave open, as an EM iteration has it.
-    estimates : (G, K, D) float32 ndarray
+    estimates : (G, E, D) float32 ndarray
         Written.
-    variances : (G, K, D) or (0, 0, 0) float32 ndarray
+    variances : (G, E, D) or (0, 0, 0) float32 ndarray
         Written, or left alone if empty; 0 of observed entries without noise.
     """
     run_shares(_estimate, len(groups), SHARE, image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates,
@@ -410,7 +412,7 @@ def _add_up(begin, end, groups, estimates, variances, frame, depth, size, floor,
     channels, _, width = total.shape
     equal, wanted = len(variances) == 0, len(squares) > 0
     for g in range(len(groups)):
-        for k in range(groups.shape[1]):
+        for k in range(estimates.shape[1]):
             left = groups[g, k] % width
             for deep in range(depth):
                 top = groups[g, k] // width + deep * frame
@@ -436,8 +438,9 @@ def add_up(groups, estimates, variances, frame, depth, size, floor, total, weigh
     Parameters
     ----------
     groups : (G, K) int32 ndarray
-    estimates : (G, K, D) float32 ndarray
-    variances : (G, K, D) or (0, 0, 0) float32 ndarray
+    estimates : (G, E, D) float32 ndarray
+        Of the first E patches of every group.
+    variances : (G, E, D) or (0, 0, 0) float32 ndarray
         Entry by entry; empty: all weights are 1.
     frame, depth : int
         Rows of a frame, and frames of a patch.

@@ -55,6 +55,8 @@ class Settings:
         first estimate under noise, that needs none of the covariances. `taper`, `first_ridge` and `last_ridge` then have no part.
     share : float
         Weight of the stage's result beside the picture that it began with.
+    estimated : int or None
+        Patches of a group, the nearest to the reference first, that are estimated by the mean and covariance of all; None: all of them.
     """
 
     size: int = 6
@@ -74,6 +76,7 @@ class Settings:
     uncertain: bool = False
     shrinks: bool = False
     share: float = 1.0
+    estimated: int | None = None
 
 
 @dataclass(frozen=True)
@@ -129,8 +132,10 @@ class Tuned:
     square: int = 256
 
     # -- the global model ("The global model is blended in where the picture repeats itself")
-    # The least weight at which it is worth its cost, and the weight from which on similar patches are looked for up to `far` away.
-    least_weight: float = 0.15
+    # The least weights in the first and the second trial at which it is worth the cost of what follows: a run in earnest takes longer than
+    # all passes over strokes, and at .17 gave nothing (baboon beneath text). The weight from which on similar patches are looked for up to
+    # `far` away.
+    least_weights: tuple = (0.15, 0.25)
     much: float = 0.3
     far: int = 30
     # Most entries, and the longest side, of a picture that it has a part in: the time of its coherence grows with the square of the side.
