@@ -654,7 +654,7 @@ def test_the_summary_has_one_unit_for_noise_and_uncertainty(complete):
 
 def test_the_default_method_comes_first_and_is_marked(tdc):
     assert tdc("methods").stdout.splitlines()[0].split(maxsplit=1) == [
-        "patches", "groups of similar patches, each a low-rank Gaussian (default, with uncertainty)"]  # fmt: skip
+        "auto", "patches, and exemplar inside of holes too deep to be predicted (default, with uncertainty)"]  # fmt: skip
 
 
 def test_a_config_table_that_is_none_is_told_so(complete):

@@ -52,4 +52,4 @@ def test_only_what_is_marked_may_be_copied(tdc):
     anywhere = tdc(*how[:-2], "--save-incomplete", "i.png")
     assert anywhere.exit_code == 0
     done = tdc(*how[:7], "biharmonic", *how[8:])
-    assert done.stderr == "tdc: method biharmonic copies nothing; leave out --source or use one of: exemplar\n"
+    assert done.stderr == "tdc: method biharmonic copies nothing; leave out --source or use one of: auto, exemplar\n"
