@@ -10,6 +10,7 @@ DEFAULT_METHODS = {PICTURE: "auto", CLIP: "auto", TENSOR: "datc"}
 
 STANDARD = "-"  # in place of a path: standard input or output
 ALPHA = "alpha"  # in place of a mask's path: what is transparent
+WHITE = 128  # level, of 255, from which on what a user paints counts as white, and what is transparent in part as opaque
 
 # What says which entries are missing, in reports, and in words.
 SAID_BY = {

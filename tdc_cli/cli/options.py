@@ -277,6 +277,22 @@ class Chunk(click.ParamType):
         return number
 
 
+class Side(click.ParamType):
+    """A number of pixels, or one of the words ``auto`` and ``whole``."""
+
+    name = "auto|whole|N"
+
+    def convert(self, value, param, ctx):
+        if value is None or value == "whole" or isinstance(value, int):
+            return value
+        if value == "auto":
+            return None
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number of pixels nor 'auto' nor 'whole'", param, ctx)
+
+
 class Rate(click.ParamType):
     """Frames a second, an exact number above 0: ``25``, ``30000/1001`` or ``23.976``."""
 
@@ -313,6 +329,7 @@ _TYPES = {
     "modes": lambda declared, kind: Listed(int, "0,1: numbers of modes from 0, with commas between"),
     "chunk": lambda declared, kind: Chunk(),
     "rate": lambda declared, kind: Rate(),
+    "side": lambda declared, kind: Side(),
 }  # fmt: skip
 
 

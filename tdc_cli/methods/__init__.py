@@ -10,6 +10,12 @@ alone, a numpy.random.Generator. `monitor` is called as `silent` says, at the en
 the units of `values`; among its parameters are those alone that differ from `config` or are found. What cannot be used is an InputError
 or a ConfigError, a computation that breaks down a NumericalError.
 
+A method that works locally has two more functions, so that a large picture can be completed region by region. ``margin(config)`` is how
+many pixels it must see on each side of what is used of a region, beside `DEEP` times the depth of the holes there; None: the whole, with
+this config. ``share(samples, config, *, rng, monitor)``, which may be left out, decides what is decided once for all regions: from a list
+of a few parts of the picture, (values, observed) each, it makes any object that can be pickled, and `complete` gets a `Part` as a further
+keyword `part`.
+
 To add a method, write the module and add a line to `REGISTRY`. It holds names only, so that listing methods imports none of them, nor
 NumPy: a shell completes their names.
 """
@@ -92,6 +98,27 @@ class Completion:
     warnings: tuple = ()
 
 
+@dataclass(frozen=True)
+class Part:
+    """Which region of a larger picture is completed.
+
+    Attributes
+    ----------
+    origin : (int, int)
+        Row and column where it begins.
+    shared : object
+        What the method's ``share`` has decided for all regions.
+    """
+
+    origin: tuple
+    shared: object
+
+
+# Pixels that a region sees beyond what is used of it, for every pixel of depth of the holes there: what a hole's far side
+# says has fallen to a hundredth after one and a half of its widths.
+DEEP = 3
+
+
 def silent(done, total, label):
     """Monitor that shows nothing: the default of every method.
 
@@ -125,6 +152,8 @@ class Method:
         Frames of a clip on each side that an estimate depends on; 0: every frame is completed by itself.
     chunk : int
         Frames of a clip that are worth completing at a time.
+    by_channel : bool
+        Whether every channel is completed by itself, so that it must be observed in every region.
     """
 
     name: str
@@ -136,10 +165,16 @@ class Method:
     needs: str | None = None
     context: int = 4
     chunk: int = 48
+    by_channel: bool = False
 
     def load(self):
         """Import and return the method's module."""
         return importlib.import_module(self.module)
+
+    def margin(self, config):
+        """Pixels that it sees around what is used of a region, beside `DEEP` times the depth of holes; None: it needs the whole."""
+        module = self.load()
+        return module.margin(config) if hasattr(module, "margin") else None
 
     @property
     def parameters(self):
@@ -197,7 +232,7 @@ _METHODS = (
     Method("exemplar", "large holes filled with what looks right: copies from elsewhere, patch by patch", "tdc_cli.methods.exemplar",
            uncertainty=True, context=8, chunk=96),
     Method("biharmonic", "scikit-image's biharmonic inpainting, channel by channel", "tdc_cli.methods.biharmonic",
-           context=0),
+           context=0, by_channel=True),
     # What to compare with.
     Method("falrtc", "FaLRTC: nuclear norms of all unfoldings, smoothed, by Nesterov's method", "tdc_cli.peers.falrtc"),
     Method("halrtc", "HaLRTC: nuclear norms of all unfoldings, by ADMM", "tdc_cli.peers.halrtc"),
@@ -214,11 +249,11 @@ _METHODS = (
            preset={"smoothing": 1.0, "iterations": 30}, uncertainty=True),
     Method("brtf", "Bayesian robust CP: finds its rank and sets outliers aside", "tdc_cli.peers.brtf"),
     Method("telea", "OpenCV's inpainting by fast marching, channel by channel", "tdc_cli.methods.opencv",
-           preset={"algorithm": "telea"}, needs="cv2", context=0),
+           preset={"algorithm": "telea"}, needs="cv2", context=0, by_channel=True),
     Method("navier-stokes", "OpenCV's inpainting by the Navier-Stokes equation, channel by channel", "tdc_cli.methods.opencv",
-           preset={"algorithm": "navier-stokes"}, needs="cv2", context=0),
-    Method("linear", "linear interpolation between the nearest observed pixels, channel by channel", "tdc_cli.methods.linear", context=0),
-    Method("nearest", "the nearest observed pixel, channel by channel", "tdc_cli.methods.nearest", context=0),
+           preset={"algorithm": "navier-stokes"}, needs="cv2", context=0, by_channel=True),
+    Method("linear", "linear interpolation between the nearest observed pixels, channel by channel", "tdc_cli.methods.linear", context=0, by_channel=True),
+    Method("nearest", "the nearest observed pixel, channel by channel", "tdc_cli.methods.nearest", context=0, by_channel=True),
     Method("cp-masked", "tensorly's CP decomposition with a mask, of a rank that must be given", "tdc_cli.peers.cp_masked",
            needs="tensorly"),
 )

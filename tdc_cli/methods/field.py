@@ -26,15 +26,48 @@ class Config(Parameters):
     noise_std: float | str = noise_level("0: the observed entries are exact; `auto`: learnt.")
 
 
-def complete(values, observed, config=Config(), *, rng, monitor=silent):
+@dataclass(frozen=True)
+class Shared:
+    """What is decided once for all regions of a picture.
+
+    Attributes
+    ----------
+    prior : field.Prior
+    scale : calibrate.Scale or None
+    verdict : dict or None
+        See `Completion.held_out`.
+    """
+
+    prior: field.Prior
+    scale: calibrate.Scale | None
+    verdict: dict | None
+
+
+def margin(config):
+    """See the package; that of the windows that `patches.field` works in."""
+    return field.MARGIN
+
+
+def share(samples, config, *, rng, monitor=silent):
+    """`Shared` of all regions: covariance and noise learnt from the samples, and the scale of the standard deviations."""
+    samples = [tuple(_flat(a) for a in sample) for sample in samples]
+    prior = field.fit(samples, _noise(config), exponent=config.exponent, steps=config.steps)
+    if prior.noise:
+        return Shared(prior, None, None)
+    found = [_errors(*sample, prior, config.exponent, rng) for sample in samples]
+    errors, spreads = (np.concatenate(parts) for parts in zip(*found))
+    return Shared(prior, calibrate.fit_scale(errors, spreads), _verdict(errors, spreads, rng))
+
+
+def complete(values, observed, config=Config(), *, rng, monitor=silent, part=None):
     """Fit the field: modes 0 and 1 are the picture, all others its channels; only standard deviations are drawn.
 
     Without noise the standard deviations of missing entries are scaled by the errors of observed ones that are held out. Under noise they
     are the model's own: the noise of what is held out hides the error of the estimate.
     """
     shape = values.shape
-    values, observed = (a.reshape(*shape[:2], -1) for a in (values, observed))
-    noise = None if config.noise_std == "auto" else float(config.noise_std) ** 2
+    values, observed = _flat(values), _flat(observed)
+    noise, prior = _noise(config), part and part.shared.prior
     fitted, sd = field.solve_with_sd(
         values,
         observed,
@@ -44,17 +77,22 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
         exponent=config.exponent,
         steps=config.steps,
         monitor=monitor,
+        prior=prior,
     )
     verdict = None
-    if noise == 0:
+    if part is not None:
+        scale, verdict = part.shared.scale, part.shared.verdict
+    elif noise == 0:
         errors, spreads = _held_out(values, observed, fitted, rng)
-        scale = calibrate.fit_scale(errors, spreads)
-        if scale is not None:
-            sd[~observed] = scale(sd[~observed])
-        verdict = {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, 0.0, rng)}
+        scale, verdict = calibrate.fit_scale(errors, spreads), _verdict(errors, spreads, rng)
+    else:
+        scale = None
+    if scale is not None:
+        sd[~observed] = scale(sd[~observed])
     # Nothing tells how a channel that is observed nowhere relates to the others: it may be anything that they are.
     blind = ~observed.any(axis=(0, 1))
-    sd[..., blind] = np.maximum(sd[..., blind], values[observed].std())
+    if blind.any():
+        sd[..., blind] = np.maximum(sd[..., blind], values[observed].std() if prior is None else prior.scale)
     sd = sd.reshape(shape)
     noise_std = math.sqrt(fitted.noise_variance)
     return Completion(
@@ -66,19 +104,29 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     )
 
 
+def _flat(array):
+    """`array` with all modes behind the second as one."""
+    return array.reshape(*array.shape[:2], -1)
+
+
+def _noise(config):
+    """Variance of the noise, None where it is to be learnt."""
+    return None if config.noise_std == "auto" else float(config.noise_std) ** 2
+
+
+def _verdict(errors, spreads, rng):
+    return {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, 0.0, rng)}
+
+
 def _held_out(values, observed, fitted, rng):
     """Errors of held-out entries under the fitted field, and the standard deviations that it gives them, both (n,)."""
-    errors, spreads = [], []
-    for window in validation_windows(observed, rng):
-        held = calibrate.hold_out(observed[window], HELD_OUT, rng)
-        again, sd = field.solve_with_sd(
-            values[window],
-            observed[window] & ~held,
-            rng=rng,
-            count=HELD_OUT_SAMPLES,
-            exponent=fitted.exponent,
-            channel_covariance=fitted.channel_covariance,
-        )
-        errors.append((again.mean - values[window])[held])
-        spreads.append(sd[held])
-    return np.concatenate(errors), np.concatenate(spreads)
+    found = [_errors(values[window], observed[window], fitted, fitted.exponent, rng) for window in validation_windows(observed, rng)]
+    return tuple(np.concatenate(parts) for parts in zip(*found))
+
+
+def _errors(values, observed, known, exponent, rng):
+    """`_held_out` of one window; `known` is a `field.Field`, whose covariance is taken, or a `field.Prior`."""
+    held = calibrate.hold_out(observed, HELD_OUT, rng)
+    like = {"prior": known} if isinstance(known, field.Prior) else {"channel_covariance": known.channel_covariance}
+    again, sd = field.solve_with_sd(values, observed & ~held, rng=rng, count=HELD_OUT_SAMPLES, exponent=exponent, **like)
+    return (again.mean - values)[held], sd[held]

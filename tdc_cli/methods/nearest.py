@@ -14,6 +14,11 @@ class Config(Parameters):
     """The nearest pixel has no parameters."""
 
 
+def margin(config):
+    """See the package; the nearest pixel is no farther than the hole is deep."""
+    return 16
+
+
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
     """Fill every channel by itself."""
     return Completion(mean=fill_channels(values, observed, fill, "nearest", monitor))

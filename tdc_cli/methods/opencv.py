@@ -9,6 +9,7 @@ A. Telea: An image inpainting technique based on the fast marching method, Journ
 M. Bertalmio, A. L. Bertozzi, G. Sapiro: Navier-Stokes, fluid dynamics, and image and video inpainting, CVPR 2001.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,11 @@ class Config(Parameters):
 
     algorithm: str = parameter("telea", "Which of the two.", choices=("telea", "navier-stokes"))
     radius: float = parameter(5.0, "Pixels around each missing pixel that count.", ge=1, le=100)
+
+
+def margin(config):
+    """See the package; the neighbourhood of a missing pixel, and that of those that were filled before it."""
+    return 32 + 2 * math.ceil(config.radius)
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):

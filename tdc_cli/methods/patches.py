@@ -12,8 +12,9 @@ import numpy as np
 
 from ..errors import ConfigError
 from ..patches import calibrate, field
+from ..patches.refine import scale_of
 from ..patches.schedule import TUNED, Settings, schedules_for, validation_windows
-from . import Completion, datc, patches_clip, silent
+from . import Completion, Part, datc, patches_clip, silent
 from .blocks import Progress, blocks, refine_blocks
 from .parameters import Parameters, noise_level, parameter
 
@@ -78,7 +79,78 @@ class Config(Parameters):
                               fields=("stride", "size"))  # fmt: skip
 
 
-def complete(values, observed, config=Config(), *, rng, monitor=silent, left_out=None):
+@dataclass(frozen=True)
+class Shared:
+    """What is decided once for all regions of a picture, from samples of it.
+
+    Attributes
+    ----------
+    prior : field.Prior
+    units : tuple of (float, float)
+        Centre and spread of every block of channels.
+    schedules : tuple of Schedule
+    scale : calibrate.Scale or None
+    factor : float
+        Of the standard deviations, for what the last passes bettered.
+    verdict : dict or None
+        See `Completion.held_out`.
+    grids : int
+        Seed of the origins of the grids, which all regions have in common.
+    warnings : tuple of str
+    """
+
+    prior: field.Prior
+    units: tuple
+    schedules: tuple
+    scale: calibrate.Scale | None
+    factor: float
+    verdict: dict | None
+    grids: int
+    warnings: tuple
+
+
+def margin(config):
+    """See the package; patches that touch what is used, and those like them.
+
+    The global model needs the whole.
+    """
+    if config.start == "global":
+        return None
+    usual = Settings.window if config.frames is None else patches_clip.WINDOW
+    return (config.window or usual) + 2 * (config.size or TUNED.deep_size)
+
+
+def share(samples, config, *, rng, monitor=silent):
+    """`Shared` of all regions: both parts of the run on the samples, with what is held out there."""
+    config = replace(config, start="field")
+    samples = [tuple(a.reshape(*a.shape[:2], -1) for a in sample) for sample in samples]
+    values, observed = (np.concatenate(arrays, axis=1) for arrays in zip(*samples))
+    schedules = schedules_for(observed, config)
+    prior = field.fit(samples, None if config.noise_std == "auto" else float(config.noise_std) ** 2)
+    units = tuple(scale_of(values[..., b][observed[..., b]]) if observed[..., b].any() else (float(prior.offset[b].mean()), prior.scale)
+                  for b in blocks(values))  # fmt: skip
+    first = Shared(prior, units, tuple(schedules), None, 1.0, None, int(rng.integers(2**32)), ())
+    noise = prior.noise_variance
+    if not config.calibrate and len(schedules) == 1:
+        return first
+    progress = Progress(monitor, len(blocks(values)), len(samples) * sum(s.passes for s in schedules))
+    held = [calibrate.hold_out(o, TUNED.held_out, rng, TUNED.most_held_out) for _, o in samples]
+    drafts = [_draft(v, o, h, schedules, noise, config, rng, progress, Part((0, 0), first)) for (v, o), h in zip(samples, held)]
+    best, errors, spreads = _best(drafts)
+    first = replace(first, schedules=tuple(schedules[: best + 1]))
+    if not config.calibrate:
+        return first
+    scale = calibrate.fit_scale(errors, spreads, noise)
+    factor = 1.0
+    if scale is not None:
+        changes = [(_finished(v, o, draft, best, noise, rng, progress, Part((0, 0), first))[0] - draft.result(best))[~o]
+                   for (v, o), draft in zip(samples, drafts)]  # fmt: skip
+        factor = _factor_of_last_passes(np.concatenate(changes), errors, noise)
+    return replace(first, scale=scale, factor=factor, verdict=_verdict(errors, spreads, noise, rng),
+                   warnings=_uncalibrated(scale, errors))  # fmt: skip
+
+
+def complete(values, observed, config=Config(), *, rng, monitor=silent, part=None, left_out=None):
     """Posterior mean of every entry, and standard deviations calibrated on held-out observed entries.
 
     Parameters
@@ -92,6 +164,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, left_out
     rng : numpy.random.Generator
     monitor : callable
         Called as ``monitor(done, total, label)``.
+    part : Part or None
+        Of a picture of which this is a region.
     left_out : callable or None
         ``left_out(missing)`` says which of the pixels of a picture that are missing, (H, W) bool, are not worth an estimate; these stay as
         the field has them, and their standard deviations mean nothing. None: none of them; of clips none in any case.
@@ -111,7 +185,10 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, left_out
         if values.shape[config.frames] > 1:
             return patches_clip.complete(values, observed, config, rng=rng, monitor=monitor)
     flat = (*values.shape[:2], -1)
-    done = _completed(values.reshape(flat), observed.reshape(flat), config, rng, monitor, left_out)
+    if part is None:
+        done = _completed(values.reshape(flat), observed.reshape(flat), config, rng, monitor, left_out)
+    else:
+        done = _completed_part(values.reshape(flat), observed.reshape(flat), config, part, monitor)
     arrays = {name: getattr(done, name) for name in ("mean", "sd", "predictive_sd")}
     return replace(done, **{name: None if a is None else a.reshape(values.shape) for name, a in arrays.items()})
 
@@ -133,31 +210,60 @@ def _completed(values, observed, config, rng, monitor, left_out):
     noise = float(config.noise_std) ** 2
 
     held = [calibrate.hold_out(observed[w], TUNED.held_out, rng, TUNED.most_held_out) for w in windows]
-    drafts = [_draft(values[w], observed[w], h, schedules, noise, config, rng, progress, left_out) for w, h in zip(windows, held)]
+    drafts = [_draft(values[w], observed[w], h, schedules, noise, config, rng, progress, left_out=left_out) for w, h in zip(windows, held)]
     best, errors, spreads = _best(drafts)
     progress.leave_out(sum(s.passes for s in schedules[best + 1 :]) - (0 if squares else _draft_passes(schedules[best + 1 :])))
     schedules = schedules[: best + 1]
     if len(drafts) == 1:
         (draft,) = drafts
     else:
-        draft = _draft(values, observed, np.zeros_like(observed), schedules, noise, config, rng, progress, left_out)
+        draft = _draft(values, observed, np.zeros_like(observed), schedules, noise, config, rng, progress, left_out=left_out)
     scale = calibrate.fit_scale(errors, spreads, noise)
 
-    estimate = _finished(values, observed, draft, best, noise, rng, progress, passed)
-    first = draft.schedules[0].draft[0]
-    used = {name: getattr(first, name) for name in ("size", "members", "window", "stride")} | {"passes": sum(s.passes for s in schedules)}
-    parameters = asdict(config) | used | {"global_in_start": draft.start, "global_in_result": draft.shares[best],
-                                          "falling_in_result": TUNED.falling_share if best else 0.0}  # fmt: skip
+    estimate, weight = _finished(values, observed, draft, best, noise, rng, progress, passed=passed)
+    parameters = _used(config, schedules, draft, best, weight)
     done = Completion(mean=estimate, noise_std=math.sqrt(noise) if noise else None, parameters=parameters)
     if not config.calibrate:
         return done
     sd = _deviations(draft.variances[best], ~observed if noise == 0 else np.ones_like(observed), scale)
     if scale is not None:
         sd[~observed] *= _factor_of_last_passes((estimate - draft.result(best))[worth], errors, noise)
-    verdict = {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, noise, rng)}
+    return replace(done, sd=sd, predictive_sd=np.sqrt(sd**2 + noise) if noise else sd, held_out=_verdict(errors, spreads, noise, rng),
+                   warnings=_uncalibrated(scale, errors))  # fmt: skip
+
+
+def _completed_part(values, observed, config, part, monitor):
+    """`complete` of a region, by what is shared: the grids of the passes are those of the whole picture."""
+    shared, config = part.shared, replace(config, start="field")
+    noise, schedules, best = shared.prior.noise_variance, list(shared.schedules), len(shared.schedules) - 1
+    rng = np.random.default_rng(shared.grids)
+    progress = Progress(monitor, len(blocks(values)), sum(s.passes for s in schedules))
+    draft = _draft(values, observed, np.zeros_like(observed), schedules, noise, config, rng, progress, part)
+    estimate, weight = _finished(values, observed, draft, best, noise, rng, progress, part)
+    done = Completion(mean=estimate, noise_std=math.sqrt(noise) if noise else None, parameters=_used(config, schedules, draft, best, weight))
+    if not config.calibrate:
+        return done
+    sd = _deviations(draft.variances[best], ~observed if noise == 0 else np.ones_like(observed), shared.scale)
+    if shared.scale is not None:
+        sd[~observed] *= shared.factor
+    return replace(done, sd=sd, predictive_sd=np.sqrt(sd**2 + noise) if noise else sd, held_out=shared.verdict, warnings=shared.warnings)
+
+
+def _used(config, schedules, draft, best, weight):
+    """Parameters in force."""
+    first = draft.schedules[0].draft[0]
+    used = {name: getattr(first, name) for name in ("size", "members", "window", "stride")} | {"passes": sum(s.passes for s in schedules)}
+    return asdict(config) | used | {"global_in_start": draft.start, "global_in_result": weight,
+                                    "falling_in_result": TUNED.falling_share if best else 0.0}  # fmt: skip
+
+
+def _verdict(errors, spreads, noise, rng):
+    return {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, noise, rng)}
+
+
+def _uncalibrated(scale, errors):
     few = f"only {len(errors)} observed entries could be held out: the standard deviations are not calibrated"
-    return replace(done, sd=sd, predictive_sd=np.sqrt(sd**2 + noise) if noise else sd, held_out=verdict,
-                   warnings=(few,) if scale is None else ())  # fmt: skip
+    return (few,) if scale is None else ()
 
 
 def _passed_over(observed, left_out):
@@ -186,6 +292,9 @@ class _Draft:
         By each schedule.
     shares : list of float
         For every mixture, that is the first result alone and its mean with each other one, the weight of the global model beside it.
+    agreements : list of float
+        Of the mixtures that have such a weight, at the held-out entries: mean product of what is lacking, truth less mixture, and of what
+        the global model would add, global model less mixture.
     variances : list of ndarray or None
         Relative variances of the mixtures.
     errors : list of ndarray
@@ -198,38 +307,45 @@ class _Draft:
     whole: np.ndarray | None
     estimates: list
     shares: list
+    agreements: list
     variances: list
     errors: list
     spreads: list
 
+    def mixture(self, number):
+        """The first result alone, or its mean with another one."""
+        return _mixed(self.estimates[0], self.estimates[number])
+
     def result(self, number):
         """A mixture, and the global model beside it."""
-        mixed = _mixed(self.estimates[0], self.estimates[number])
+        mixed = self.mixture(number)
         return mixed + self.shares[number] * (self.whole - mixed) if self.shares[number] else mixed
 
 
-def _draft(values, observed, held, schedules, noise, config, rng, progress, left_out):
+def _draft(values, observed, held, schedules, noise, config, rng, progress, part=None, left_out=None):
     """The first part of a run by every schedule, from the field and the global model, with the entries `held` out."""
     kept = observed & ~held
     passed = _passed_over(kept, left_out)
-    start = field.solve(values, kept, noise).mean
+    start = field.solve(values, kept, noise, prior=part and part.shared.prior).mean
     weight, whole = _global_part(values, kept, held, start, config, rng)
     if weight:
         start = start + weight * (whole - start)
     held = held if passed is None else held & ~passed[..., None]
     window = config.window or (TUNED.far if weight > TUNED.much else Settings.window)
     schedules = [schedule.changed(window=window) for schedule in schedules]
-    estimates, variances, shares, errors, spreads = [], [], [], [], []
+    estimates, variances, shares, agreements, errors, spreads = [], [], [], [], [], []
     for schedule in schedules:
-        estimate, variance = refine_blocks(values, kept, start, schedule.draft, noise, rng, progress, config.calibrate, left_out=passed)
+        estimate, variance = refine_blocks(values, kept, start, schedule.draft, noise, rng, progress, config.calibrate,
+                                           left_out=passed, **_place(part))  # fmt: skip
         estimates.append(estimate)
         mixed = _mixed(estimates[0], estimate)
         variances.append(_mixed(variances[0], variance) if variances else variance)
         share = _best_weight(values, mixed, whole, held) if config.start == "auto" and weight else 0.0
         shares.append(share)
+        agreements.append(float(np.mean(((values - mixed) * (whole - mixed))[held])) if share else 0.0)
         errors.append((mixed + share * (whole - mixed) - values)[held] if share else (mixed - values)[held])
         spreads.append(np.sqrt(variances[-1][held]) if config.calibrate else errors[-1])
-    return _Draft(schedules, weight, whole, estimates, shares, variances, errors, spreads)
+    return _Draft(schedules, weight, whole, estimates, shares, agreements, variances, errors, spreads)
 
 
 def _global_part(values, kept, held, start, config, rng):
@@ -249,16 +365,42 @@ def _mixed(first, other):
     return first if other is first or other is None else first + TUNED.falling_share * (other - first)
 
 
-def _finished(values, observed, draft, best, noise, rng, progress, passed):
-    """Estimate of every entry by the last part of the run, from what the schedules up to number `best` gave in the first."""
-    results = [refine_blocks(values, observed, estimate, schedule.finish, noise, rng, progress, False, left_out=passed)[0]
+def _place(part):
+    """What a region tells the passes."""
+    return {} if part is None else {"units": part.shared.units, "origin": part.origin}
+
+
+def _finished(values, observed, draft, best, noise, rng, progress, part=None, passed=None):
+    """Estimate of every entry by the last part of the run, from what the schedules up to number `best` gave in the first, and the weight
+    of the global model in it; pixels that are `passed` over stay as they are."""
+    results = [refine_blocks(values, observed, estimate, schedule.finish, noise, rng, progress, False, left_out=passed, **_place(part))[0]
                if schedule.finish else estimate
                for estimate, schedule in zip(draft.estimates[: best + 1], draft.schedules)]  # fmt: skip
-    estimate = _mixed(results[0], results[best])
+    estimate, weight = _mixed(results[0], results[best]), 0.0
     if draft.shares[best]:
+        before = draft.mixture(best)
+        worth = ~observed if passed is None else ~observed & ~passed[..., None]
+        weight = _weight_in_the_end(draft.agreements[best], (estimate - before)[worth], (draft.whole - before)[worth])
         # What is observed, if only with noise, the patches know better: the global model does not know how much noise there is.
-        estimate = np.where(observed, estimate, estimate + draft.shares[best] * (draft.whole - estimate))
-    return np.where(observed, values, estimate) if noise == 0 else estimate
+        estimate = np.where(observed, estimate, estimate + weight * (draft.whole - estimate))
+    return (np.where(observed, values, estimate) if noise == 0 else estimate), weight
+
+
+def _weight_in_the_end(agreement, changes, additions):
+    """Weight of the global model beside what the last passes have bettered, least squares where a change has nothing to do with the error
+    that it leaves.
+
+    Parameters
+    ----------
+    agreement : float
+        Mean product of what the draft lacked and what the global model would have added, at held-out entries.
+    changes : (n,) ndarray
+        Of missing entries, from the draft to the end.
+    additions : (n,) ndarray
+        What the global model would have added to the draft at the same entries.
+    """
+    apart = np.mean((additions - changes) ** 2)
+    return float(np.clip((agreement - np.mean(changes * additions)) / max(apart, np.finfo(float).tiny), 0.0, 1.0))
 
 
 def _deviations(variance, estimated, scale):

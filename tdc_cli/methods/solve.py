@@ -75,7 +75,29 @@ class Unit:
             return np.ldexp(sizes, power * self.exponent)
 
 
-def solve(method, config, values, observed, *, rng, monitor=silent, **further):
+def share(method, config, samples, *, span, rng, monitor=silent):
+    """What the method decides once for all regions of a picture, in its own units; None where it decides nothing.
+
+    Parameters
+    ----------
+    method : Method
+    config : Parameters
+        Of this method.
+    samples : list of (ndarray of float64, ndarray of bool)
+        Values and observed entries of parts of the picture.
+    span : (float, float)
+        Smallest and largest of all observed entries of the picture.
+    rng : numpy.random.Generator
+    monitor : callable
+    """
+    if not hasattr(method.load(), "share"):
+        return None
+    unit = Unit.of(*span)
+    samples = [(np.where(observed, unit.standardised(values), np.nan), observed) for values, observed in samples]
+    return method.load().share(samples, in_unit(config, unit), rng=rng, monitor=monitor)
+
+
+def solve(method, config, values, observed, *, rng, monitor=silent, span=None, **further):
     """Complete a tensor.
 
     Parameters
@@ -90,6 +112,8 @@ def solve(method, config, values, observed, *, rng, monitor=silent, **further):
     rng : numpy.random.Generator
     monitor : callable
         See `silent`.
+    span : (float, float) or None
+        Smallest and largest observed entry of the picture of which this is a region; None: of these.
     **further
         Keywords that this method takes beyond those of all methods.
 
@@ -109,8 +133,7 @@ def solve(method, config, values, observed, *, rng, monitor=silent, **further):
     """
     check_observed(values, observed)
     check_modes(config, values.ndim)
-    low = float(np.min(values, where=observed, initial=np.inf))
-    high = float(np.max(values, where=observed, initial=-np.inf))
+    low, high = span or (float(np.min(values, where=observed, initial=np.inf)), float(np.max(values, where=observed, initial=-np.inf)))
     unit = Unit.of(low, high)
     plain = unit.centre == 0 and unit.exponent == 0
     values = np.where(observed, values, np.nan)

@@ -104,6 +104,33 @@ class Field:
     exponent: float
 
 
+@dataclass(frozen=True)
+class Prior:
+    """What `solve` finds out before it solves, of a picture or, by `fit`, of parts of one.
+
+    Attributes
+    ----------
+    offset : (C,) ndarray
+        Constant of every channel.
+    scale : float
+        Spread of the data; the others are relative to it.
+    covariance : (C, C) ndarray
+        S over ``scale**2``.
+    noise : float
+        Noise variance over ``scale**2``.
+    """
+
+    offset: np.ndarray
+    scale: float
+    covariance: np.ndarray
+    noise: float
+
+    @property
+    def noise_variance(self):
+        """In squared units of the data."""
+        return self.noise * self.scale * self.scale
+
+
 def _dct(a):
     return scipy.fft.dctn(a, type=2, axes=(1, 2), norm="ortho", workers=1)
 
@@ -607,18 +634,21 @@ def _channel_groups(channels):
     return [slice(a, b) for a, b in itertools.pairwise(bounds)]
 
 
-def _moments(values, observed, unit):
+def _moments(parts, unit):
     """Mean (C,) and variance (C,) of the observed entries over `unit`; channels without any get the average of the others."""
-    step = max(1, 1_000_000 // max(values[0].size, 1))
-    blocks = [slice(i, i + step) for i in range(0, len(values), step)]
-    count = sum(observed[b].sum(axis=(0, 1)) for b in blocks)
+    channels = parts[0][0].shape[2]
+    blocks = []
+    for values, observed in parts:
+        step = max(1, 1_000_000 // max(values[0].size, 1))
+        blocks += [(values[i : i + step], observed[i : i + step]) for i in range(0, len(values), step)]
+    count = sum(known.sum(axis=(0, 1)) for _, known in blocks)
     seen = count > 0
     if not seen.any():
-        return np.zeros(values.shape[2]), np.zeros(values.shape[2])
-    total = sum((np.where(observed[b], values[b], 0.0) / unit).sum(axis=(0, 1)) for b in blocks)
+        return np.zeros(channels), np.zeros(channels)
+    total = sum((np.where(known, values, 0.0) / unit).sum(axis=(0, 1)) for values, known in blocks)
     mean = total / np.maximum(count, 1)
     mean[~seen] = mean[seen].mean()
-    square = sum((np.where(observed[b], values[b] / unit - mean, 0.0) ** 2).sum(axis=(0, 1)) for b in blocks)
+    square = sum((np.where(known, values / unit - mean, 0.0) ** 2).sum(axis=(0, 1)) for values, known in blocks)
     variance = square / np.maximum(count, 1)
     variance[~seen] = variance[seen].mean()
     return mean, variance
@@ -632,7 +662,7 @@ def _start(variance):
     return correlation * np.outer(deviation, deviation)
 
 
-def solve(values, observed, noise_variance=0.0, *, exponent=EXPONENT, channel_covariance=None, steps=STEPS, monitor=None):
+def solve(values, observed, noise_variance=0.0, *, exponent=EXPONENT, channel_covariance=None, steps=STEPS, monitor=None, prior=None):
     """Fit the field to a picture: posterior mean, channel covariance, and noise level where that is to be learnt.
 
     Parameters
@@ -651,19 +681,21 @@ def solve(values, observed, noise_variance=0.0, *, exponent=EXPONENT, channel_co
         Rounds, of two EM iterations each, that learn the covariance and the noise.
     monitor : callable or None
         Called as ``monitor(done, total, label)``.
+    prior : Prior or None
+        From `fit`, in place of all that else is learnt from these values; then `noise_variance` and `channel_covariance` are not looked at.
 
     Returns
     -------
     Field
         Its random numbers are fixed: the same picture gives the same bits, whatever the number of threads.
     """
-    field, _ = _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, None, 0)
+    field, _ = _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, None, 0, prior)
     return field
 
 
 def solve_with_sd(
-    values, observed, noise_variance=0.0, *, rng, count, exponent=EXPONENT, channel_covariance=None, steps=STEPS, monitor=None
-):
+    values, observed, noise_variance=0.0, *, rng, count, exponent=EXPONENT, channel_covariance=None, steps=STEPS, monitor=None, prior=None
+):  # fmt: skip
     """As `solve`, with the posterior standard deviation of every entry.
 
     The variance is that of an entry given all the others, which is known, and that of its conditional mean, which comes from `count`
@@ -675,43 +707,74 @@ def solve_with_sd(
     sd : (H, W, C) ndarray of float64
         Of the noise-free entry; without noise 0 where observed.
     """
-    return _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, rng, count)
+    return _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, rng, count, prior)
 
 
-def _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, rng, count):
-    monitor = monitor or (lambda done, total, label: None)
-    channels = values.shape[2]
-    unit = largest_size(values, observed)
-    offset, spread = _moments(values, observed, unit)
+def fit(parts, noise_variance=0.0, *, exponent=EXPONENT, steps=STEPS):
+    """What is learnt once of a large picture, from a few parts of it.
+
+    Parameters
+    ----------
+    parts : sequence of ((H, W, C) ndarray of float64, (H, W, C) ndarray of bool)
+        Values and observed entries of each.
+    noise_variance, exponent, steps
+        See `solve`.
+
+    Returns
+    -------
+    Prior
+    """
+    with contextlib.ExitStack() as stack:
+        return _learnt(parts, noise_variance, exponent, None, steps, _runner(stack), lambda done, total, label: None)
+
+
+def _learnt(parts, noise_variance, exponent, channel_covariance, steps, run, monitor):
+    """`Prior` of parts of a picture, or of the one that is all of it."""
+    channels = parts[0][0].shape[2]
+    unit = max(largest_size(*part) for part in parts)
+    offset, spread = _moments(parts, unit)
     scale = unit * (float(np.sqrt(spread.mean())) or FLAT)
     offset, spread = offset * unit, spread * (unit / scale) ** 2
     noise = noise_variance and max(noise_variance / scale / scale, LEAST_NOISE)
-    groups = [(s, _Group(values[..., s], observed[..., s], offset[s], scale, exponent)) for s in _channel_groups(channels)]
-    covariance = np.zeros((channels, channels))
-    noises = []
+    covariance, noises = np.zeros((channels, channels)), []
+    groups = _channel_groups(channels)
+    total = len(groups) * (steps + 1)
+    for k, own in enumerate(groups):
+        if channel_covariance is not None:
+            covariance[own, own] = channel_covariance[own, own] / scale / scale
+        if channel_covariance is not None and noise is not None:
+            continue
+        start = _start(spread[own]) if channel_covariance is None else covariance[own, own]
+        pictures = [_Group(v[..., own], o[..., own], offset[own], scale, exponent) for v, o in parts]
+        windows = [window for picture in pictures for window in picture.learning_windows()]
+        learner = _Learner(windows, start, noise, np.random.default_rng(k))
+        for step in range(steps):
+            moved = learner.round(run)
+            monitor(k * steps + step + 1, total, "channel covariance")
+            if moved < SETTLED:
+                break
+        learnt, learnt_noise = learner.unpacked()
+        if channel_covariance is None:
+            covariance[own, own] = learnt
+        noises.append((learnt_noise, sum(np.count_nonzero(picture.observed) for picture in pictures)))
+    if noise is None:
+        noise = sum(n * m for n, m in noises) / max(sum(m for _, m in noises), 1)
+    return Prior(offset, scale, covariance, noise)
+
+
+def _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, rng, count, prior):
+    monitor = monitor or (lambda done, total, label: None)
+    groups = _channel_groups(values.shape[2])
     total = len(groups) * (steps + 1)
     with contextlib.ExitStack() as stack:
         run = _runner(stack)
-        for k, (own, group) in enumerate(groups):
-            if channel_covariance is not None:
-                covariance[own, own] = channel_covariance[own, own] / scale / scale
-            if channel_covariance is None or noise is None:
-                start = _start(spread[own]) if channel_covariance is None else covariance[own, own]
-                learner = _Learner(group.learning_windows(), start, noise, np.random.default_rng(k))
-                for step in range(steps):
-                    moved = learner.round(run)
-                    monitor(k * steps + step + 1, total, "channel covariance")
-                    if moved < SETTLED:
-                        break
-                learnt, learnt_noise = learner.unpacked()
-                if channel_covariance is None:
-                    covariance[own, own] = learnt
-                noises.append((learnt_noise, np.count_nonzero(group.observed)))
-        if noise is None:
-            noise = sum(n * m for n, m in noises) / max(sum(m for _, m in noises), 1)
+        if prior is None:
+            prior = _learnt([(values, observed)], noise_variance, exponent, channel_covariance, steps, run, monitor)
+        offset, scale, covariance, noise = prior.offset, prior.scale, prior.covariance, prior.noise
         mean = np.where(observed, values, 0.0) if not noise else np.zeros(values.shape)
         variance = np.zeros(values.shape, np.float32) if count else None
-        for k, (own, group) in enumerate(groups):
+        for k, own in enumerate(groups):
+            group = _Group(values[..., own], observed[..., own], offset[own], scale, exponent)
             out = _Posterior(mean[..., own], None if variance is None else variance[..., own], None)
 
             def tick(done, of, begun=len(groups) * steps + k):

@@ -33,7 +33,10 @@ CHUNK = 512
 FLOOR = 3e-3
 
 
-def refine(values, observed, start, stages, *, frames=1, noise_variance=0.0, rng, tick=lambda: None, variance=False, left_out=None):
+def refine(
+    values, observed, start, stages, *, frames=1, noise_variance=0.0, rng, tick=lambda: None, variance=False, unit=None, origin=(0, 0),
+    left_out=None,
+):  # fmt: skip
     """Complete a picture, or the frames of a clip, by patch groups, from a first estimate.
 
     Parameters
@@ -55,6 +58,10 @@ def refine(values, observed, start, stages, *, frames=1, noise_variance=0.0, rng
         Called after every pass.
     variance : bool
         Whether to return the variance too.
+    unit : (float, float) or None
+        Centre and spread of a larger picture that this is a region of; None: those of what is observed here.
+    origin : (int, int)
+        Row and column of that picture where the region begins: the grids of all regions are one.
     left_out : (H, W) ndarray of bool, or None
         Missing pixels that are not worth an estimate: no group is made for them alone, and most stay as they were.
 
@@ -66,7 +73,7 @@ def refine(values, observed, start, stages, *, frames=1, noise_variance=0.0, rng
         Variance of the mixture of all the posteriors of an entry: the weighted mean of their variances plus the variance of their means,
         in the last pass of the last stage whose share is 1. A relative figure: overlapping estimates share their data.
     """
-    centre, unit = _scale(values[observed] if observed.any() else start)
+    centre, unit = unit or scale_of(values[observed] if observed.any() else start)
     known = _planar(observed, bool)
     noise = noise_variance / unit**2
     # In place and channel by channel: a large picture should not be held more often than it must.
@@ -77,7 +84,7 @@ def refine(values, observed, start, stages, *, frames=1, noise_variance=0.0, rng
     del start
     if not noise:
         np.copyto(estimate, data, where=known)
-    problem, spread = _Problem(data, known, noise, frames, left_out), None
+    problem, spread = _Problem(data, known, noise, frames, origin, left_out), None
     with kernel_threads():
         for settings in stages:
             if settings.share == 1:
@@ -105,6 +112,7 @@ class _Problem:
     known: np.ndarray
     noise: float
     frames: int
+    origin: tuple
     left_out: np.ndarray | None
 
     @property
@@ -123,7 +131,7 @@ class _Problem:
         ridges = np.geomspace(settings.first_ridge, settings.last_ridge, settings.passes)
         for number, ridge in enumerate(ridges):
             last = number == settings.passes - 1
-            positions = _grid(wanted, settings, rng)
+            positions = _grid(wanted, settings, rng, self.origin)
             mean, spread = self._one_pass(estimate, positions, taper, ridge, settings, last, last and variance)
             for c in range(len(estimate)):
                 ahead = settings.step * (mean[c] - estimate[c]) + settings.momentum * (estimate[c] - before[c])
@@ -173,7 +181,7 @@ def members(shape, settings):
     return min(settings.members, own + min(settings.reach, shape[0] - settings.depth) * min(own, other))
 
 
-def _scale(seen):
+def scale_of(seen):
     """Mean and standard deviation; 1 in place of 0."""
     return seen.mean(), seen.std() or 1.0
 
@@ -200,9 +208,11 @@ def _touched(chosen, settings):
     return counts[:, size:, size:] + counts[:, :-size, :-size] > counts[:, size:, :-size] + counts[:, :-size, size:]
 
 
-def _grid(wanted, settings, rng):
+def _grid(wanted, settings, rng, origin=(0, 0)):
     """Flat positions of the reference patches of a pass: a grid of random origin and its border lines, where `wanted`."""
-    lines = [np.unique(np.r_[0, np.arange(rng.integers(settings.stride), n, settings.stride), n - 1]) for n in wanted.shape[1:]]
+    stride = settings.stride
+    lines = [np.unique(np.r_[0, np.arange((rng.integers(stride) - begun) % stride, n, stride), n - 1])
+             for n, begun in zip(wanted.shape[1:], origin)]  # fmt: skip
     chosen = np.zeros(wanted.shape[1:], bool)
     chosen[np.ix_(*lines)] = True
     frames, rows, columns = np.nonzero(wanted & chosen)

@@ -1,5 +1,6 @@
 """An input gone through frame by frame once its regions are finished."""
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,32 +53,49 @@ class Completed:
         return self.given.media.with_colour(self.colour, opaque=self.holes if self.transparent else None)
 
 
-def completed(plan, *, truth=False):
-    """Iterate over all frames as `Completed`; with their truth, if asked for and known."""
-    regions, region, values, sd = iter(plan.regions), None, None, None
-    place = 0
+def completed(plan, *, truth=False, sd=True):
+    """Iterate over all frames as `Completed`; with their truth, if asked for and known, and without their `sd`, if that is of no use."""
+    waiting, open_regions = deque(sorted(plan.regions, key=lambda region: region.first)), []
     source = plan.incomplete.source
     for frame in plan.incomplete.frames(truth=truth):
         number = frame.number
-        while region is None or number >= region.end:
-            following = next(regions, None)
-            if following is None:
-                break
-            region, place = following, 0
-            values, sd = plan.store.load(region)
+        while waiting and waiting[0].first <= number:
+            open_regions.append(_Open(waiting.popleft()))
+        open_regions = [each for each in open_regions if each.region.end > number]
         noisy = plan.incomplete.noise and frame.inside
         given = frame.media.colour
         incomplete = given if not noisy else unscaled(plan.incomplete.values(frame), source.dtype, source.full_range, source.path)
-        deviation = np.zeros(given.shape, plan.sd_dtype) if plan.gives_uncertainty else None
+        deviation = np.zeros(given.shape, plan.sd_dtype) if sd and plan.gives_uncertainty else None
         transparent = plan.decision.source == "alpha"
         if not plan.changed(number):
             yield Completed(frame, incomplete, incomplete, deviation, bool(noisy), transparent)
             continue
-        estimated = np.broadcast_to(True, given.shape) if estimates_known(plan.config) else ~frame.observed
-        count = int(np.count_nonzero(estimated))
         colour = np.array(incomplete)
-        colour[estimated] = values[place : place + count]
-        if sd is not None:
-            deviation[estimated] = sd[place : place + count]
-        place += count
+        for each in open_regions:
+            each.fill(plan, frame, colour, deviation)
         yield Completed(frame, incomplete, colour, deviation, True, transparent)
+
+
+class _Open:
+    """A region whose estimates are put in their places, frame by frame; they are held from its first frame to its last."""
+
+    def __init__(self, region):
+        self.region = region
+        self._values = self._sd = None
+        self._place = 0
+
+    def fill(self, plan, frame, colour, deviation):
+        """Put the estimates of the next frame that is estimated into its colours and, if not None, its standard deviations."""
+        if self._values is None:
+            self._values, self._sd = plan.store.load(self.region)
+        plane = self.region.plane if colour.ndim > 1 and plan.source.mode != "tensor" else ()
+        observed = frame.observed[plane]
+        estimated = np.broadcast_to(True, observed.shape) if estimates_known(plan.config) else ~observed
+        count = int(np.count_nonzero(estimated))
+        part = slice(self._place, self._place + count)
+        colour[plane][estimated] = self._values[part]
+        if deviation is not None and self._sd is not None:
+            deviation[plane][estimated] = self._sd[part]
+        self._place += count
+        if self.region.end == frame.number + 1:
+            self._values = self._sd = None

@@ -4,13 +4,11 @@ A guess to plan by, within a factor of three for photographs on a processor like
 lie, which it does not look at.
 """
 
-import contextlib
 import math
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from ..errors import InputError
+from .memory import limit
 
 
 @dataclass(frozen=True)
@@ -120,30 +118,6 @@ def clip_cost(method, entries, windows):
     return sum(seconds for seconds, _ in found), max((space for _, space in found), default=0.0)
 
 
-def limit():
-    """Bytes of memory that this process may take: of the machine, of its control group, and of its address space; None where nobody tells.
-
-    Returns
-    -------
-    bytes : int or None
-    hard : bool
-        Whether more would end the process at once, as a limit of the address space does.
-    """
-    found = []
-    with contextlib.suppress(AttributeError, ValueError, OSError):  # not told on every system
-        found.append((os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), False))
-    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with contextlib.suppress(OSError, ValueError):
-            found.append((int(Path(file).read_text()), True))
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
-        space = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if space != resource.RLIM_INFINITY:
-            found.append((space, True))
-    return min(found, default=(None, False))
-
-
 def too_much(path, space):
     """Words for a run on `path` that may want more than the `limit`; else None.
 
@@ -160,6 +134,16 @@ def too_much(path, space):
     if hard:
         raise InputError(f"{words}; raise the limit, or try a part of it")
     return words
+
+
+def process_space():
+    """Bytes of a process that has the libraries and works on nothing."""
+    return 150e6
+
+
+def words_of(space):
+    """Such as ``300 MB`` or ``2.1 GB``."""
+    return f"{math.ceil(space / 1e7) * 10} MB" if space < 1e9 else f"{space / 1e9:.1f} GB"
 
 
 def together(estimates, jobs):

@@ -10,7 +10,7 @@ from ..media.files import write_text
 from .measure import measures_for
 from .plan import prepare
 from .reporting import report as report_of
-from .solve import solve
+from .work import solve
 
 
 def run(request, monitor=methods.silent):
@@ -54,7 +54,7 @@ def execute(plan, monitor=methods.silent):
         the store.
     """
     begin = time.perf_counter()
-    plan.store.open(plan.request.resume, plan.request.output)
+    plan.store.open(plan.request.resume or plan.request.skip_existing, plan.request.output)
     with contextlib.closing(plan.store):
         work = solve(plan, monitor)
         _check_files(plan)

@@ -11,6 +11,7 @@ from ..media import Media
 from ..media.video import Clip
 from ..view.display import limits
 from .holes import Holes
+from .regions import Coverage
 from .sources import Source
 from .streams import NOISE, stream
 from .values import check_size, scaled
@@ -110,11 +111,19 @@ class Incomplete:
             else:
                 yield Frame(number, media, mask.over(self.source.colour_shape), inside, reference, mask.grey_levels, mask.by_value)
 
-    def values(self, frame):
-        """Colours of a frame as a method gets them, with the noise that was asked for, which is the same whatever frames are asked for."""
-        noise = self.noise if frame.inside else 0.0
-        rng = stream(self.seed, NOISE, frame.number)
-        return scaled(frame.media.colour, self.source.full_range, self.name(frame.number), noise=noise, rng=rng)
+    def values(self, frame, window=()):
+        """Colours of a frame as a method gets them, with the noise that was asked for, which is the same whatever is asked for.
+
+        Parameters
+        ----------
+        frame : Frame
+        window : tuple of slice
+            Rows and columns; all without it.
+        """
+        colour, full_range, name = frame.media.colour, self.source.full_range, self.name(frame.number)
+        if not (self.noise and frame.inside):
+            return scaled(colour[window], full_range, name)
+        return scaled(colour, full_range, name, noise=self.noise, rng=stream(self.seed, NOISE, frame.number))[window]
 
 
 class Window:
@@ -154,6 +163,8 @@ class Survey:
         Of the truth in frames that follow each other; not finite where it has such entries.
     limits : (float, float)
         Values that frames are shown with as black and as white.
+    coverage : regions.Coverage or None
+        None of a tensor.
     """
 
     counts: np.ndarray
@@ -163,10 +174,18 @@ class Survey:
     low: float
     high: float
     limits: tuple
+    coverage: Coverage | None = None
 
 
-def survey(incomplete, monitor):
+def survey(incomplete, monitor, by_channel=False):
     """Go through all frames once; a `Survey`.
+
+    Parameters
+    ----------
+    incomplete : Incomplete
+    monitor : callable
+    by_channel : bool
+        See `Coverage`.
 
     Raises
     ------
@@ -175,6 +194,7 @@ def survey(incomplete, monitor):
     """
     source = incomplete.source
     counts, pixels = np.zeros(source.count, dtype=np.int64), np.zeros(source.count, dtype=np.int64)
+    coverage = None if source.mode == "tensor" else Coverage(source.colour_shape, by_channel)
     grey = by_value = 0
     low, high = np.inf, -np.inf
     shown = [] if source.full_range else [np.zeros(0)]
@@ -184,6 +204,8 @@ def survey(incomplete, monitor):
         counts[frame.number] = np.count_nonzero(absent)
         if counts[frame.number]:
             pixels[frame.number] = counts[frame.number] if source.mode == "tensor" else np.count_nonzero(in_any_channel(absent))
+        if coverage is not None and frame.inside:
+            coverage.add(frame.observed)
         grey += frame.grey_levels
         by_value += frame.by_value
         if frame.truth is not None and frame.inside:
@@ -194,4 +216,5 @@ def survey(incomplete, monitor):
             monitor(frame.number + 1, source.count, "reading")
     if ranged and np.isfinite([low, high]).all():
         check_size(np.array([low, high]), incomplete.truth.path, "scale it down")
-    return Survey(counts, pixels, grey, by_value, float(low), float(high), limits(source.full_range, *shown) if incomplete.in_time else ())
+    shown = limits(source.full_range, *shown) if incomplete.in_time else ()
+    return Survey(counts, pixels, grey, by_value, float(low), float(high), shown, coverage)

@@ -10,22 +10,19 @@ import numpy as np
 from .. import holes, methods
 from ..errors import ConfigError, MaskError, OutputExists
 from ..holes import in_any_channel
-from ..names import CLIP, PICTURE, TENSOR
+from ..names import CLIP, PICTURE, STANDARD, TENSOR
 from . import configure, outputs, sinks, sources
-from .cost import clip_cost, cost
+from .division import divided
 from .frame_numbers import frame_numbers, frame_range
 from .frames import Incomplete, Survey, survey
 from .holes import Decision, decide, may_be_copied, with_values
-from .regions import Region, divide
+from .job import deviation_dtype
+from .regions import Region
 from .reporting import missing_of
 from .request import MAIN, Request, check
 from .solve import estimates_known, gives_uncertainty
 from .store import Folder, Memory
 from .unchanged import Snapshot
-
-# Memory that a region may take where the user names no number of frames, if that is possible at all.
-REGION_BYTES = 1e9
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -42,8 +39,12 @@ class Plan:
     config : dataclass of the method
     survey : Survey
     regions : tuple of Region
+    tiled : bool
+        Whether frames are cut into rows and columns.
+    workers : int
+        Regions that are worked on at a time.
     seconds, bytes : float
-        What the work will take on one core.
+        What the work will take on one core, and of all processes.
     missing : dict
         As in the report.
     notes, warnings : tuple of str
@@ -65,6 +66,8 @@ class Plan:
     config: object
     survey: Survey
     regions: tuple[Region, ...]
+    tiled: bool
+    workers: int
     seconds: float
     bytes: float
     missing: dict
@@ -93,13 +96,18 @@ class Plan:
 
     @property
     def sd_dtype(self):
-        """Type of standard deviations: double precision where the data have it, since single precision ends at 3e38."""
-        return np.float64 if self.source.dtype == np.float64 else np.float32
+        """Type of standard deviations."""
+        return deviation_dtype(self.source.dtype)
 
     @property
     def gives_uncertainty(self):
         """Whether standard deviations come with the estimates."""
         return gives_uncertainty(self.method, self.config)
+
+    @property
+    def shares(self):
+        """Whether the method decides something once for all regions: those of one picture."""
+        return self.tiled and not self.incomplete.in_time
 
     @property
     def estimate(self):
@@ -169,7 +177,7 @@ def prepare(request, monitor=methods.silent):
     decision = decide(request, source, tuple(numbers), begin, end)
     copied = may_be_copied(request, source)
     incomplete = Incomplete(source, decision.holes, begin, end, request.add_noise, request.seed, truth)
-    seen = survey(incomplete, monitor)
+    seen = survey(incomplete, monitor, method.by_channel)
     decision, more = _checked(request, incomplete, decision, seen)
     if copied is not None and not incomplete.in_time and not (copied & ~in_any_channel(~next(incomplete.frames()).observed)).any():
         raise MaskError(f"source {request.source} lies wholly within the holes of {source.path}: nothing is left to copy")
@@ -180,16 +188,17 @@ def prepare(request, monitor=methods.silent):
         incomplete.values(next(incomplete.frames()))
     count = int(seen.counts.sum())
     missing = missing_of(decision, source.count * incomplete.entries, count, int(seen.pixels.sum()), seen.grey_levels)
-    regions, seconds, space = _divided(request, method, config, incomplete, seen)
+    division = divided(request, method, config, incomplete, seen)
     fingerprint = {**request.fingerprint(), "input": source.sha256, "mask_sha256": decision.sha256, "config": str(config),
                    "truth": None if truth is None else truth.sha256,
                    "copied": None if copied is None else hashlib.sha256(copied.tobytes()).hexdigest(),
-                   "regions": [[r.used, r.seen] for r in regions]}  # fmt: skip
-    store = Folder(_store_folder(request), fingerprint) if kind == CLIP else Memory()
-    store.check(resume=request.resume, replace=request.overwrite, output=request.output)
+                   "regions": [[r.used, r.seen] for r in division.regions]}  # fmt: skip
+    kept = kind == CLIP or (division.tiled and str(request.output) != STANDARD)
+    store = Folder(_store_folder(request), fingerprint) if kept else Memory()
+    store.check(resume=request.resume, replace=request.overwrite or request.skip_existing, output=request.output)
     return Plan(
-        request, incomplete, decision, method, config, seen, regions, seconds, space, missing,
-        (*source.notes, *decision.notes), (*warnings, *more, *reasons), time.perf_counter() - start, store, sink, files,
+        request, incomplete, decision, method, config, seen, division.regions, division.tiled, division.workers, division.seconds,
+        division.bytes, missing, (*source.notes, *decision.notes, *division.notes), (*warnings, *more, *reasons), time.perf_counter() - start, store, sink, files,
         {} if copied is None else {"source": copied},
     )  # fmt: skip
 
@@ -211,49 +220,6 @@ def _not_finished(request):
     if request.finished:  # looked at after `unfinished`, so that a picture that comes in between is not replaced
         raise OutputExists(f"{request.output}: exists already")
     return replace(request, overwrite=True), unfinished
-
-
-def _divided(request, method, config, incomplete, seen):
-    """Regions, and seconds and bytes that they take."""
-    source, entries = incomplete.source, incomplete.entries
-    known = estimates_known(config)
-    if not incomplete.in_time:
-        count = int(seen.counts[0])
-        box = ((0, 1), *((0, n) for n in source.shape[:2]))
-        return (Region(box, box),) if count or known else (), *cost(method, entries, count)
-    changed = np.arange(incomplete.begin, incomplete.end) if known else np.flatnonzero(seen.counts)
-    estimated = np.full(source.count, entries) if known else seen.counts
-    most = request.chunk or _usual_length(method, entries, int(estimated.max()))
-    regions = divide(changed, incomplete.begin, incomplete.end, most, method.context, source.shape[:2])
-    _check_regions(incomplete, seen, method, regions, most)
-    windows = [(r.stop - r.start, int(estimated[r.start : r.stop].sum())) for r in regions]
-    return regions, *clip_cost(method, entries, windows)
-
-
-def _usual_length(method, entries, densest):
-    """Frames of a region whose memory stays below `REGION_BYTES`, or one; `densest` entries of a frame are to be estimated at most."""
-    for most in range(method.chunk, 1, -1):
-        _, space = clip_cost(method, entries, [(most + 2 * method.context, (most + 2 * method.context) * densest)])
-        if space <= REGION_BYTES:
-            return most
-    return 1
-
-
-def _check_regions(incomplete, seen, method, regions, most):
-    """Refuse regions that have nothing observed, and lost frames where the method looks at each frame alone; MaskError."""
-    source = incomplete.source
-    lost = seen.counts == incomplete.entries
-    if method.context == 0 and lost.any():
-        raise MaskError(
-            f"frame {int(np.argmax(lost))} of {source.path} is missing altogether, and method {method.name} completes each frame by "
-            "itself; use another method, such as patches"
-        )
-    for region in regions:
-        if lost[region.start : region.stop].all():
-            raise MaskError(
-                f"frames {region.start} to {region.stop - 1} of {source.path} are all missing altogether, and no more than {most} are "
-                f"completed at a time; give a larger `chunk`, up to {source.count}"
-            )
 
 
 def _checked(request, incomplete, decision, seen):

@@ -1,7 +1,23 @@
-"""What is completed at a time: a box of frames, rows and columns, and a margin that the method sees around it."""
+"""What is completed at a time: a box of frames, rows and columns, and a margin that the method sees around it.
 
+A picture is cut into tiles of rows and columns, a clip into runs of frames, and these into tiles where they would take too much memory.
+"""
+
+import itertools
 from dataclasses import dataclass
 from itertools import pairwise
+
+import numpy as np
+from scipy.ndimage import distance_transform_cdt
+
+from ..methods import DEEP
+
+# Side of the blocks of pixels by which it is known where something is missing.
+BLOCK = 8
+# Parts of a large picture from which is decided what is decided once: their side in pixels, and how many there are.
+SAMPLE, SAMPLES = 256, 4
+# The least share of observed entries that a sample should have.
+LEAST_OBSERVED = 0.02
 
 
 @dataclass(frozen=True)
@@ -44,6 +60,97 @@ class Region:
         """Text that no other region of the same input has."""
         return "_".join(f"{first:08d}-{end:08d}" for first, end in self.used)
 
+    @property
+    def place(self):
+        """Where the random numbers of the region begin: its first frame, row and column."""
+        return tuple(first for first, _ in self.used)
+
+    @property
+    def plane(self):
+        """Slices of a frame for what is used of its rows and columns."""
+        return tuple(slice(*axis) for axis in self.used[1:])
+
+    @property
+    def window(self):
+        """The same for what is seen."""
+        return tuple(slice(*axis) for axis in self.seen[1:])
+
+    @property
+    def inside(self):
+        """Slices of what is seen for the rows and columns that are used."""
+        return tuple(slice(a - start, b - start) for (a, b), (start, _) in zip(self.used[1:], self.seen[1:]))
+
+    @property
+    def pixels(self):
+        """Pixels that are used, of all frames."""
+        return int(np.prod([end - first for first, end in self.used], dtype=np.int64))
+
+
+class Coverage:
+    """Where something is missing, and where something is known, by blocks of `BLOCK` x `BLOCK` pixels; of many frames all together.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of a frame's colours: (H, W) or (H, W, ...).
+    by_channel : bool
+        Whether what is known of one channel tells nothing of another.
+
+    Attributes
+    ----------
+    missing : (h, w) ndarray of int
+        Missing entries.
+    known : (h, w, c) ndarray of bool
+        Whether any entry is observed; `c` is 1 unless channels stand by themselves.
+    """
+
+    def __init__(self, shape, by_channel):
+        self.size = tuple(shape[:2])
+        blocks = tuple(-(-n // BLOCK) for n in self.size)
+        self._by_channel = by_channel
+        self._channels = int(np.prod(shape[2:], dtype=np.int64))
+        self.missing = np.zeros(blocks, dtype=np.int64)
+        self.known = np.zeros((*blocks, self._channels if by_channel else 1), dtype=bool)
+
+    def add(self, observed, row=0):
+        """Take in rows of a frame from number `row` on, which is a multiple of `BLOCK`: bool, True = observed."""
+        observed = observed.reshape(*observed.shape[:2], -1)
+        starts = [np.arange(0, n, BLOCK) for n in observed.shape[:2]]
+        place = slice(row // BLOCK, row // BLOCK + len(starts[0]))
+        counts = observed.sum(axis=2, dtype=np.int32)
+        counts = np.add.reduceat(np.add.reduceat(counts, starts[0], axis=0), starts[1], axis=1)
+        areas = np.multiply.outer(*(np.diff(np.r_[s, n]) for s, n in zip(starts, observed.shape[:2]))) * self._channels
+        self.missing[place] += areas - counts
+        if self._by_channel:
+            any_row = np.logical_or.reduceat(observed, starts[0], axis=0)
+            self.known[place] |= np.logical_or.reduceat(any_row, starts[1], axis=1)
+        else:
+            self.known[place] |= counts[..., None] > 0
+
+    def depths(self):
+        """How far, in pixels and at most, an entry of a block is from a known one of its channel, (h, w); channels known nowhere aside."""
+        deepest = np.zeros(self.missing.shape, dtype=np.int64)
+        for c in range(self.known.shape[2]):
+            unknown = ~self.known[..., c]
+            if unknown.any() and not unknown.all():
+                deepest = np.maximum(deepest, BLOCK * distance_transform_cdt(unknown, "chessboard"))
+        return deepest
+
+    def box(self, everything=False):
+        """Rows and columns of the blocks in which all that is missing lies, ``((row, end), (column, end))``; or of all."""
+        if everything:
+            return tuple((0, n) for n in self.size)
+        sides = [np.flatnonzero(self.missing.any(axis=axis)) for axis in (1, 0)]
+        return tuple((BLOCK * int(side[0]), min(BLOCK * int(side[-1] + 1), n)) for side, n in zip(sides, self.size))
+
+    def within(self, rows, columns):
+        """Missing entries in a box, by the blocks that begin in it."""
+        return int(self.missing[_blocks(*rows), _blocks(*columns)].sum())
+
+
+def _blocks(start, stop):
+    return slice(start // BLOCK, -(-stop // BLOCK))
+
 
 def divide(changed, begin, end, most, margin, size):
     """Regions of whole frames that hold all frames that are to be estimated.
@@ -85,6 +192,78 @@ def divide(changed, begin, end, most, margin, size):
         cuts = [first + i * length // count for i in range(count + 1)]
         made += [region(a, b, max(begin, a - margin), min(end, b + margin)) for a, b in pairwise(cuts)]
     return tuple(made)
+
+
+def tiles(coverage, side, margin, *, everything=False):
+    """Rows and columns of tiles that hold all that is to be estimated; tiles with nothing of that are left out.
+
+    Parameters
+    ----------
+    coverage : Coverage
+    side : int
+        Pixels of a tile's side, at most.
+    margin : int
+        Pixels seen on each side, beside `DEEP` times the depth of the holes thereabouts.
+    everything : bool
+        Whether known entries are estimated too.
+
+    Returns
+    -------
+    list of (used, seen)
+        Each ``((row, end), (column, end))``; in the order of rows, then columns.
+    """
+    depths, made = coverage.depths(), []
+    for used in itertools.product(*(_cuts(*axis, side) for axis in coverage.box(everything))):
+        if not everything and not coverage.within(*used):
+            continue
+        near = _grown(used, margin, coverage.size)
+        deep = int(depths[_blocks(*near[0]), _blocks(*near[1])].max())
+        made.append((used, _grown(used, margin + DEEP * deep, coverage.size)))
+    return made
+
+
+def _cuts(start, end, side):
+    """Parts of an axis of much the same length, `side` or a little more at most; they begin with a block, as `start` does."""
+    count = -(-(end - start) // side)
+    cuts = sorted({start + i * (end - start) // count // BLOCK * BLOCK for i in range(count)})
+    return list(pairwise([*cuts, end]))
+
+
+def _grown(box, margin, size):
+    return tuple((max(0, a - margin), min(n, b + margin)) for (a, b), n in zip(box, size))
+
+
+def tiled(regions, planes):
+    """Every region of whole frames cut into the tiles `planes`, a list of (used, seen); in the order of their frames."""
+    return tuple(Region((r.used[0], *used), (r.seen[0], *seen)) for r in regions for used, seen in planes)
+
+
+def samples(coverage, channels, rng):
+    """A few squares of a picture, the likelier the more is missing there, but with something to learn from.
+
+    Parameters
+    ----------
+    coverage : Coverage
+    channels : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    list of ((row, end), (column, end))
+        In the order of rows, then columns.
+    """
+    corners = [range(0, max(1, n - SAMPLE + 1), BLOCK * (SAMPLE // BLOCK)) for n in coverage.size]
+    squares = [tuple((start, min(start + SAMPLE, n)) for start, n in zip(place, coverage.size)) for place in itertools.product(*corners)]
+    misses = np.array([coverage.within(*square) for square in squares], dtype=float)
+    entries = channels * np.array([np.prod([b - a for a, b in square]) for square in squares])
+    able = misses < (1 - LEAST_OBSERVED) * entries
+    able = able if able.any() else misses < entries
+    able = able if able.any() else np.ones_like(able)
+    weights = np.where(able, misses, 0.0)
+    if not weights.any():
+        weights = able.astype(float)
+    count = min(SAMPLES, np.count_nonzero(weights))
+    return [squares[k] for k in sorted(rng.choice(len(squares), count, replace=False, p=weights / weights.sum()))]
 
 
 def _runs(numbers, gap):

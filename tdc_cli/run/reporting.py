@@ -36,7 +36,10 @@ def report(plan, work, measures, timing):
     levels = [fact["noise_std"] for fact in facts if fact["noise_std"] is not None]
     uncertainty = None
     if plan.gives_uncertainty:
-        uncertainty = uncertainty_of([fact["sums"] for fact in facts], [fact["held_out"] for fact in facts])
+        held_out = [fact["held_out"] for fact in facts]
+        if plan.shares:  # they all have what was held out of the samples
+            held_out = held_out[:1]
+        uncertainty = uncertainty_of([fact["sums"] for fact in facts], held_out)
     return compose(
         plan.method,
         _parameters(plan, facts),
@@ -108,7 +111,7 @@ def _sum(counts):
 
 def _parameters(plan, facts):
     """Parameters in force: those that all regions have in common, and None where they differ."""
-    used = [fact["parameters"] for fact in facts]
+    used = [fact["parameters"] for fact in facts if fact["parameters"]]  # none where a region had nothing to estimate
     if not used:
         return asdict(plan.config)
     return {key: value if all(other.get(key) == value for other in used) else None for key, value in used[0].items()}

@@ -2,17 +2,19 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 
 from ..errors import ConfigError
-from ..names import ALPHA, CLIP, CLIP_PATTERNS, FORMATS, PATTERNS, PICTURE, RESIDUALS, STANDARD, TENSOR
+from ..names import ALPHA, CLIP, CLIP_PATTERNS, FORMATS, PATTERNS, PICTURE, RESIDUALS, STANDARD, TENSOR, WHITE
+from .memory import parsed
 from .option import check_options, option
 
 # What the main result is called in a report.
 MAIN = {PICTURE: "image", CLIP: "clip", TENSOR: "tensor"}
 PIXELS = (PICTURE, CLIP)
+SMALLEST_REGION = 32  # pixels
 _PATH = os.PathLike | str
 
 
@@ -66,7 +68,7 @@ class Request:
         False, form="flag", help={PICTURE: "Black = missing instead.", CLIP: "Black = missing instead.",
                                   TENSOR: "0 = missing instead, where the array says what is observed."})  # fmt: skip
     mask_threshold: float = option(
-        128, form="number", gt=0, le=255, scope=PIXELS,
+        WHITE, form="number", gt=0, le=255, scope=PIXELS,
         help="A mask pixel of at least this level, of 255, is missing; lower where soft edges leave a rim.")  # fmt: skip
     mask_dilate: int = option(
         0, form="count", ge=0, le=10_000, metavar="N", scope=PIXELS, help="Grow the holes by N pixels in every direction.")
@@ -135,6 +137,16 @@ class Request:
     threads: int | None = option(
         None, form="count", ge=1, le=10_000, affects_result=False, default_words="the cores",
         help="Threads to use for each input.")  # fmt: skip
+    jobs: int = option(
+        1, form="count", ge=1, le=1000, metavar="N", scope=PIXELS, affects_result=False,
+        help={PICTURE: "Regions of a large picture, or files of a folder, to work on at the same time; they share the cores.",
+              CLIP: "Regions to work on at the same time; they share the cores."})  # fmt: skip
+    memory: str | None = option(
+        None, metavar="SIZE", scope=PIXELS, affects_result=False, default_words="half of what is free",
+        help="Memory to keep to, such as 2G or 500M: what is larger is completed in regions.")  # fmt: skip
+    region: int | str | None = option(
+        None, form="side", metavar="auto|whole|N", scope=PIXELS, default_words="auto",
+        help="Side, in pixels, of the regions that are completed one at a time; whole: rows and columns are not divided.")  # fmt: skip
     chunk: int | None = option(
         None, form="chunk", metavar="auto|N", scope=(CLIP,), default_words="auto",
         help="Frames that are completed together; more take more memory.")  # fmt: skip
@@ -172,7 +184,7 @@ class Request:
         False, form="flag", scope=(PICTURE,), affects_result=False,
         help="Pass over what is finished already, to go on where a run stopped.")  # fmt: skip
     resume: bool = option(
-        False, form="flag", scope=(CLIP,), affects_result=False,
+        False, form="flag", scope=PIXELS, affects_result=False,
         help="Go on with the finished regions of a run that was interrupted or killed.")  # fmt: skip
 
     @property
@@ -232,6 +244,14 @@ class Request:
         """Whether every output is there: each appears whole, the main one last."""
         return all(path.exists() for path in self.outputs.values())
 
+    def absolute(self):
+        """The same request with all paths from the root, as a process in another folder, or on another machine, needs them."""
+        named = {"input", "output", *(f.name for f in _options(self) if f.metadata["option"].form == "path")}
+        words = ("", STANDARD, *([self.mask] if self.by_transparency else []))
+        given = {name: getattr(self, name) for name in named}
+        paths = {name: Path(path).absolute() for name, path in given.items() if path is not None and str(path) not in map(str, words)}
+        return replace(self, **paths)
+
     def fingerprint(self):
         """All that the completed values depend on and that is said by options, ready for JSON; files by their names only."""
         return {f.name: _plain(getattr(self, f.name)) for f in _options(self) if f.metadata["option"].affects_result}
@@ -244,11 +264,11 @@ class FolderOptions:
     mask_suffix: str = option(
         "", metavar="TEXT", scope=(PICTURE,), help="What follows a picture's name in that of its mask, such as _mask.")
     recursive: bool = option(False, form="flag", scope=(PICTURE,), affects_result=False, help="Enter folders in folders.")
-    jobs: int = option(
-        1, form="count", ge=1, metavar="N", scope=(PICTURE,), affects_result=False,
-        help="Files to work on at the same time; they share the cores.")  # fmt: skip
     fail_fast: bool = option(
         False, form="flag", scope=(PICTURE,), affects_result=False, help="Begin no further file after one has failed.")
+    cluster: str | None = option(
+        None, metavar="ADDRESS", scope=(PICTURE,), affects_result=False,
+        help="Work on the workers of the Dask scheduler at tcp://HOST:PORT, in place of --jobs; see docs/scale.md.")  # fmt: skip
 
 
 def check(request):
@@ -267,6 +287,10 @@ def check(request):
         raise ConfigError(f"`noise_std` {request.noise_std:g} is negative or not finite; give a standard deviation, such as 0.1, or auto")
     if request.missing_pattern is not None and request.missing_ratio is None:
         raise ConfigError("`missing_pattern` needs a `missing_ratio`")
+    if request.memory is not None:
+        parsed(request.memory)
+    if not (request.region in (None, "whole") or (isinstance(request.region, int) and request.region >= SMALLEST_REGION)):
+        raise ConfigError(f"`region` is {request.region!r}; give a side of at least {SMALLEST_REGION} pixels, or whole")
     said = [name for name in ("mask", "mask_color", "missing_ratio") if getattr(request, name) is not None]
     said += ["mask_box"] if request.mask_box else []
     if said[:2] == ["mask", "missing_ratio"]:

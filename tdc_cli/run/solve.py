@@ -1,23 +1,16 @@
-"""A method at work: on arrays, and on an input region by region; what comes of each region goes into the store."""
+"""A method at work on arrays."""
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
 import numpy as np
 
 from .. import methods, metrics
 from ..errors import NumericalError
-from ..holes import in_any_channel
 from ..methods.solve import solve as completion_of
-from . import threads
-from .frames import Window
-from .streams import DRAWS, stream
-from .values import unscaled
 
 # Arrays of a completion that `uncertainty` chooses from.
 SPREADS = ("sd", "predictive_sd", "interval_sd", "latent_interval_sd")
-# What is noted of a completed region beside its estimates.
-NOTED = ("rank", "mixture", "noise_std", "diagnostics", "held_out", "parameters")
 
 
 def estimates_known(config):
@@ -102,113 +95,6 @@ def uncertainty(completion, config, observed):
     return None if sd is None else np.where(observed, 0.0, sd)
 
 
-@dataclass(frozen=True)
-class Work:
-    """What the work on all regions has told.
-
-    Attributes
-    ----------
-    compiling : float
-        Seconds spent compiling.
-    notes : tuple of str
-    """
-
-    compiling: float = 0.0
-    notes: tuple = ()
-
-
-def solve(plan, monitor=methods.silent):
-    """Complete the regions that the store does not have yet.
-
-    Parameters
-    ----------
-    plan : Plan
-    monitor : callable
-        Called as ``monitor(done, total, label)``: of one region as its method does; of several, or of frames that follow each other, with
-        the label "frames" and the share of the region that is done.
-
-    Returns
-    -------
-    Work
-
-    Raises
-    ------
-    TdcError
-    """
-    left = [region for region in plan.regions if not plan.store.holds(region)]
-    if not left:
-        return Work()
-    with threads.limited(plan.request.threads):
-        start = time.perf_counter()
-        notes = warm_up(plan.method, plan.config, plan.order, monitor)
-        seconds = time.perf_counter() - start
-        window = Window(plan.incomplete.frames(truth=True))
-        total = sum(region.end - region.first for region in plan.regions)
-        done = total - sum(region.end - region.first for region in left)
-        in_time = plan.incomplete.in_time
-        for region in left:
-            if in_time:
-                monitor(done, total, "frames")
-            inner = _within(monitor, done, region.end - region.first, total) if in_time else monitor
-            _complete(plan, region, window.take(region.start, region.stop), inner)
-            done += region.end - region.first
-        if in_time:
-            monitor(done, total, "frames")
-    return Work(seconds, notes)
-
-
-def _within(monitor, before, length, total):
-    """Monitor for the method, which knows nothing of the other regions."""
-
-    def tell(done, steps, label):
-        monitor(before + (length * min(done, steps) // steps if steps else 0), total, "frames")
-
-    return tell
-
-
-def _complete(plan, region, frames, monitor):
-    """Complete one region and keep what was estimated."""
-    start = time.perf_counter()
-    values, observed = _joined(plan, frames)
-    path = plan.incomplete.source.path
-    if plan.incomplete.in_time:
-        path = f"{path}, frames {region.start} to {region.stop - 1}"
-    rng = stream(plan.request.seed, DRAWS, region.first)
-    done = apply(plan.method, plan.config, values, observed, rng=rng, path=path, monitor=monitor, **plan.further)
-    del values
-    source = plan.incomplete.source
-    sd = uncertainty(done, plan.config, observed)
-    if sd is not None:
-        sd = (sd * plan.scale).astype(plan.sd_dtype)
-    stored = unscaled(done.mean, source.dtype, source.full_range, path)
-    kept, deviations, invented = [], [], 0
-    sums = dict.fromkeys(("estimated", "sd", "missing", "inside"), 0)
-    for frame in frames[region.first - region.start : region.end - region.start]:
-        if not plan.changed(frame.number):
-            continue
-        place = (..., frame.number - region.start) if plan.incomplete.in_time else ...
-        absent = ~observed[place]
-        guessed = np.zeros_like(absent) if done.invented is None else _invented(done.invented, place, plan, absent)
-        invented += int(np.count_nonzero(in_any_channel(guessed)))
-        estimated = np.ones_like(absent) if estimates_known(plan.config) else absent
-        kept.append(stored[place][estimated])
-        if sd is None:
-            continue
-        deviations.append(sd[place][estimated])
-        tally = counted(done.mean[place] * plan.scale, sd[place], estimated, absent & ~guessed, frame.truth)
-        sums = {key: sums[key] + more for key, more in tally.items()}
-    facts = {"seconds": time.perf_counter() - start, "sums": sums, "warnings": list(done.warnings),
-             "invented": None if done.invented is None else invented,
-             "traces": {} if plan.incomplete.in_time else done.traces, **{name: getattr(done, name) for name in NOTED}}  # fmt: skip
-    plan.store.save(region, np.concatenate(kept), np.concatenate(deviations) if sd is not None else None, facts)
-
-
-def _invented(invented, place, plan, absent):
-    """Entries of a frame that were invented, from the (H, W) or, of frames that follow each other, (H, W, T) pixels of a completion."""
-    pixels = invented[place] if plan.incomplete.in_time else invented
-    return absent & pixels.reshape(*pixels.shape, *(1,) * (absent.ndim - 2))
-
-
 def counted(mean, sd, estimated, absent, truth):
     """What the entry `uncertainty` of a report is made from.
 
@@ -232,11 +118,3 @@ def counted(mean, sd, estimated, absent, truth):
         sums["missing"] = int(np.count_nonzero(judged))
         sums["inside"] = round(metrics.coverage(truth[judged], mean[judged], sd[judged]) * sums["missing"])
     return sums
-
-
-def _joined(plan, frames):
-    """Values and observed entries of some frames as the method gets them: those that follow each other along a last mode."""
-    if not plan.incomplete.in_time:
-        return plan.incomplete.values(frames[0]), np.ascontiguousarray(frames[0].observed)
-    values = np.stack([plan.incomplete.values(frame) for frame in frames], axis=-1)
-    return values, np.stack([frame.observed for frame in frames], axis=-1)

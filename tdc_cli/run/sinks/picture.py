@@ -42,7 +42,8 @@ class Sink:
     def write(self, plan, measures, monitor):
         """See the package. The picture comes first: of files that are written together, the first one appears last."""
         request, source = plan.request, plan.source
-        done = next(completed(plan, truth=True))
+        shown = request.uncertainty is not None or request.panel is not None or request.html is not None
+        done = next(completed(plan, truth=True, sd=shown))
         if measures is not None:
             measures.add(0, done.given.truth, done.colour, done.given.observed)
         if request.make_folders:

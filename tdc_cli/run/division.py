@@ -1,0 +1,258 @@
+"""How an input is divided: its regions, how many of them are worked on at a time, and what that takes.
+
+What is divided, and how, depends on the input, the method and the options alone, so that the same seed gives the same bytes everywhere;
+only where memory is too short for that are regions smaller, and the user is told.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ConfigError, InputError, MaskError
+from ..names import PICTURE
+from .cost import clip_cost, cost, process_space, words_of
+from .memory import budget
+from .regions import SAMPLE, SAMPLES, Region, divide, tiled, tiles
+from .solve import estimates_known, gives_uncertainty
+
+# Memory that a region takes at most where the user names none, if that is possible at all.
+REGION_BYTES = 1e9
+# A picture of up to so many pixels is one region, if its memory is no more than `REGION_BYTES`.
+WHOLE = 1_500_000
+# Sides of the tiles of pictures and of clips, in pixels: the largest that fits is taken.
+SIDES = (1024, 512, 256, 128)
+CLIP_SIDES = (384, 256, 192, 128)
+
+
+@dataclass(frozen=True)
+class Division:
+    """Regions and what they take.
+
+    Attributes
+    ----------
+    regions : tuple of Region
+    tiled : bool
+        Whether frames are cut into rows and columns.
+    workers : int
+        Regions worked on at a time.
+    seconds, bytes : float
+        What the work will take on one core, and at the most of all processes together.
+    notes : tuple of str
+    """
+
+    regions: tuple
+    tiled: bool
+    workers: int
+    seconds: float
+    bytes: float
+    notes: tuple = ()
+
+
+def divided(request, method, config, incomplete, seen):
+    """`Division` of an input.
+
+    Parameters
+    ----------
+    request : Request
+    method : methods.Method
+    config : dataclass of the method
+    incomplete : Incomplete
+    seen : Survey
+
+    Returns
+    -------
+    Division
+
+    Raises
+    ------
+    ConfigError, InputError
+        What the method needs of memory is more than it may take.
+    MaskError
+        Regions that have nothing observed.
+    """
+    if incomplete.in_time:
+        return _of_clip(request, method, config, incomplete, seen)
+    return _of_frame(request, method, config, incomplete, seen)
+
+
+def _of_frame(request, method, config, incomplete, seen):
+    """Of a picture or a tensor."""
+    source, entries, known = incomplete.source, incomplete.entries, estimates_known(config)
+    count, allowed = int(seen.counts[0]), budget(request.memory)
+    box = ((0, 1), *((0, n) for n in source.shape[:2]))
+    if not count and not known:
+        return Division((), False, 1, *cost(method, entries, count))
+    seconds, space = cost(method, entries, count)
+    whole = Division((Region(box, box),), False, 1, seconds, space)
+    margin = method.margin(config) if request.kind == PICTURE else None
+    if request.region is not None and request.region != "whole" and margin is None:
+        raise ConfigError(f"`region`: method {method.name} needs the whole of a picture with these parameters; leave it out")
+    if margin is None or request.region == "whole":
+        _check_whole(request, method, source, space, allowed, margin is not None)
+        return whole
+    small = int(np.prod(source.shape[:2])) <= WHOLE and space <= REGION_BYTES
+    if request.region is None and small and (allowed is None or space <= allowed):
+        return whole
+    channels, held = entries // int(np.prod(source.shape[:2])), _held(request, method, config, incomplete)
+
+    def cut(side):
+        planes = tiles(seen.coverage, side, margin, everything=known)
+        return tiled((whole.regions[0],), planes), [_estimated(seen.coverage, channels, plane) for _, plane in planes]
+
+    sides = SIDES if request.region is None else (request.region,)
+    usual = next((side for side in sides if _largest(method, cut(side)[1]) <= REGION_BYTES), sides[-1])
+    for side in sides[sides.index(usual) :]:
+        regions, windows = cut(side)
+        largest = _largest(method, windows)
+        if allowed is None or held + largest <= allowed:
+            break
+    else:
+        raise InputError(
+            f"{source.path}: takes about {words_of(held + largest)} of memory in regions of {side} pixels, and may take "
+            f"{words_of(allowed)}; give {_more(held + largest)}, or a part of it"
+        )
+    workers = max(1, min(request.jobs, len(regions)))
+    while workers > 1 and allowed is not None and _together(held, largest, workers) > allowed:
+        workers -= 1
+    notes = []
+    if side != usual or (small and request.region is None):
+        notes.append(
+            f"{source.path}: is completed in regions of {side} pixels, to keep to {words_of(allowed)} of memory; where there is more, "
+            f"`region={side}` gives the same result"
+        )
+    if workers < min(request.jobs, len(regions)):
+        notes.append(f"{workers} regions are worked on at a time, to keep to {words_of(allowed)} of memory")
+    sampled = min(SAMPLES * SAMPLE**2 * channels, entries)
+    seconds = sum(cost(method, *window)[0] for window in windows) + cost(method, sampled, round(sampled * count / entries))[0]
+    return Division(regions, True, workers, seconds, _together(held, largest, workers), tuple(notes))
+
+
+def _held(request, method, config, incomplete):
+    """Bytes of what is held of a picture beside the regions: its colours as read and as written, what is observed, deviations, the truth."""
+    source, entries = incomplete.source, incomplete.entries
+    each = 3 * source.dtype.itemsize + 1
+    if gives_uncertainty(method, config) and (request.uncertainty or request.panel or request.html):
+        each += 8 if source.dtype == np.float64 else 4
+    if request.add_noise:
+        each += 16
+    if request.panel or request.html:
+        each += 12
+    if request.reference is not None:
+        each += source.dtype.itemsize
+    return each * entries
+
+
+def _largest(method, windows):
+    """Bytes of the region that takes most, with its process."""
+    return max(cost(method, *window)[1] for window in windows)
+
+
+def _together(held, largest, workers):
+    """Bytes of all processes: this one works itself where it is alone."""
+    return held + largest if workers == 1 else held + process_space() + workers * largest
+
+
+def _estimated(coverage, channels, plane):
+    """Entries of what is seen of a tile, and those of them that are missing."""
+    return channels * int(np.prod([end - start for start, end in plane])), coverage.within(*plane)
+
+
+def _check_whole(request, method, source, space, allowed, divides):
+    """Refuse what is worked on as a whole and takes more memory than it may."""
+    if allowed is None or space <= allowed:
+        return
+    if divides:
+        way = "leave out `region=whole`"
+    elif request.kind == PICTURE:
+        way = "a method that works region by region, such as patches or field"
+    else:
+        way = "a part of it"
+    raise InputError(
+        f"{source.path}: method {method.name} works on the whole at once and takes about {words_of(space)} of memory, more than the "
+        f"{words_of(allowed)} that it may take; give {_more(space)}, or try {way}"
+    )
+
+
+def _more(space):
+    return f"`memory={-(-int(1.1 * space) // 10**8) / 10:g}G`"
+
+
+def _of_clip(request, method, config, incomplete, seen):
+    source, entries = incomplete.source, incomplete.entries
+    known = estimates_known(config)
+    changed = np.arange(incomplete.begin, incomplete.end) if known else np.flatnonzero(seen.counts)
+    estimated = np.full(source.count, entries) if known else seen.counts
+    most = request.chunk or _usual_length(method, entries, int(estimated.max()))
+    planes = _planes(request, method, config, incomplete, seen, most)
+    if planes:
+        most = request.chunk or method.chunk
+    regions = divide(changed, incomplete.begin, incomplete.end, most, method.context, source.shape[:2])
+    _check_regions(incomplete, seen, method, regions, most)
+    windows = [(r.stop - r.start, int(estimated[r.start : r.stop].sum())) for r in regions]
+    if not planes:
+        return Division(regions, False, _workers(request, regions, clip_cost(method, entries, windows)[1]), *clip_cost(method, entries, windows))
+    pixels = entries // int(np.prod(source.shape[:2]))
+    total, parts = max(1, int(seen.coverage.missing.sum())), []
+    for _, plane in planes:
+        size, missing = _estimated(seen.coverage, pixels, plane)
+        parts.append(clip_cost(method, size, [(n, min(n * size, round(m * missing / total) if not known else n * size)) for n, m in windows]))
+    regions = tiled(regions, planes)
+    space = max(space for _, space in parts)
+    return Division(regions, True, _workers(request, regions, space), sum(seconds for seconds, _ in parts), space)
+
+
+def _workers(request, regions, space):
+    """Regions worked on at a time, as many as there is memory for."""
+    allowed, workers = budget(request.memory), max(1, min(request.jobs, len(regions)))
+    while workers > 1 and allowed is not None and _together(0, space, workers) > allowed:
+        workers -= 1
+    return workers
+
+
+def _planes(request, method, config, incomplete, seen, most):
+    """Tiles of all frames, where whole frames in their usual number would take more memory than a region may; else nothing."""
+    margin = method.margin(config)
+    wanted = min(request.chunk or method.chunk, incomplete.end - incomplete.begin)
+    if margin is None or method.context == 0 or request.region == "whole" or not seen.counts.any():
+        return []
+    if request.region is None and most >= wanted and not request.chunk:
+        return []
+    known, entries = estimates_known(config), incomplete.entries
+    pixels = int(np.prod(incomplete.source.shape[:2]))
+    frames = wanted + 2 * method.context
+    if request.region is None and clip_cost(method, entries, [(frames, frames * int(seen.counts.max()))])[1] <= REGION_BYTES:
+        return []
+    for side in CLIP_SIDES if request.region is None else (request.region,):
+        planes = tiles(seen.coverage, side, margin, everything=known)
+        sizes = [_estimated(seen.coverage, entries // pixels, plane)[0] for _, plane in planes]
+        if request.region is not None:
+            return planes
+        if clip_cost(method, max(sizes), [(frames, frames * max(sizes))])[1] <= REGION_BYTES:
+            return planes if max(sizes) < entries else []
+    return planes if max(sizes) < entries else []
+
+
+def _usual_length(method, entries, densest):
+    """Frames of a region whose memory stays below `REGION_BYTES`, or one; `densest` entries of a frame are to be estimated at most."""
+    for most in range(method.chunk, 1, -1):
+        _, space = clip_cost(method, entries, [(most + 2 * method.context, (most + 2 * method.context) * densest)])
+        if space <= REGION_BYTES:
+            return most
+    return 1
+
+
+def _check_regions(incomplete, seen, method, regions, most):
+    """Refuse regions that have nothing observed, and lost frames where the method looks at each frame alone; MaskError."""
+    source = incomplete.source
+    lost = seen.counts == incomplete.entries
+    if method.context == 0 and lost.any():
+        raise MaskError(
+            f"frame {int(np.argmax(lost))} of {source.path} is missing altogether, and method {method.name} completes each frame by "
+            "itself; use another method, such as patches"
+        )
+    for region in regions:
+        if lost[region.start : region.stop].all():
+            raise MaskError(
+                f"frames {region.start} to {region.stop - 1} of {source.path} are all missing altogether, and no more than {most} are "
+                f"completed at a time; give a larger `chunk`, up to {source.count}"
+            )
