@@ -83,7 +83,7 @@ def _told(monitor):
     return lambda share: monitor(round(100 * share), 100, "filling")
 
 
-def fill_picture(mean, sd, observed, source, rng, tell, predicted=None):
+def fill_picture(mean, sd, observed, source, rng, tell, predicted=None, blank=None):
     """Fill one picture in place.
 
     Parameters
@@ -98,16 +98,19 @@ def fill_picture(mean, sd, observed, source, rng, tell, predicted=None):
         Called as ``tell(share)`` with the share of the work that is done.
     predicted : (H, W) ndarray of bool, or None
         Observed pixels that are estimates: compared with, and not copied.
+    blank : (H, W) ndarray of bool, or None
+        Pixels that are neither known nor to be filled.
 
     Raises
     ------
     InputError
         Nothing is left to copy.
     """
-    hole = ~observed.all(axis=2)
+    blank = np.zeros(observed.shape[:2], bool) if blank is None else blank
+    hole = ~observed.all(axis=2) & ~blank
     if not hole.any():
         return
-    copyable = ~hole if source is None else ~hole & source
+    copyable = ~hole & ~blank if source is None else ~hole & ~blank & source
     if predicted is not None:
         copyable &= ~predicted
     if not copyable.any():
@@ -117,8 +120,8 @@ def fill_picture(mean, sd, observed, source, rng, tell, predicted=None):
     with kernel_threads():
         for k, region in enumerate(regions):
             box = region.box
-            blank = hole[box] & ~region.hole
-            done = fill(mean[box], region.hole, blank, copyable[box], rng=rng, tell=lambda share, k=k: tell((k + share) / len(regions)))
+            unknown = (hole | blank)[box] & ~region.hole
+            done = fill(mean[box], region.hole, unknown, copyable[box], rng=rng, tell=lambda share, k=k: tell((k + share) / len(regions)))
             rows, columns = np.divmod(done.pixels, region.hole.shape[1])
             open_ = ~observed[box][rows, columns]
             for whole, made in ((mean, done.values), (sd, done.spread)):

@@ -120,8 +120,8 @@ def margin(config):
     return (config.window or usual) + 2 * (config.size or TUNED.deep_size)
 
 
-def share(samples, config, *, rng, monitor=silent):
-    """`Shared` of all regions: both parts of the run on the samples, with what is held out there."""
+def share(samples, config, *, rng, monitor=silent, left_out=None):
+    """`Shared` of all regions: both parts of the run on the samples, with what is held out there; `left_out` as of `complete`."""
     config = replace(config, start="field")
     samples = [tuple(a.reshape(*a.shape[:2], -1) for a in sample) for sample in samples]
     values, observed = (np.concatenate(arrays, axis=1) for arrays in zip(*samples))
@@ -135,7 +135,7 @@ def share(samples, config, *, rng, monitor=silent):
         return first
     progress = Progress(monitor, len(blocks(values)), len(samples) * sum(s.passes for s in schedules))
     held = [calibrate.hold_out(o, TUNED.held_out, rng, TUNED.most_held_out) for _, o in samples]
-    drafts = [_draft(v, o, h, schedules, noise, config, rng, progress, Part((0, 0), first)) for (v, o), h in zip(samples, held)]
+    drafts = [_draft(v, o, h, schedules, noise, config, rng, progress, Part((0, 0), first), left_out) for (v, o), h in zip(samples, held)]
     best, errors, spreads = _best(drafts)
     first = replace(first, schedules=tuple(schedules[: best + 1]))
     if not config.calibrate:
@@ -143,8 +143,11 @@ def share(samples, config, *, rng, monitor=silent):
     scale = calibrate.fit_scale(errors, spreads, noise)
     factor = 1.0
     if scale is not None:
-        changes = [(_finished(v, o, draft, best, noise, rng, progress, Part((0, 0), first))[0] - draft.result(best))[~o]
-                   for (v, o), draft in zip(samples, drafts)]  # fmt: skip
+        changes = []
+        for (v, o), draft in zip(samples, drafts):
+            passed = _passed_over(o, left_out)
+            finished, _ = _finished(v, o, draft, best, noise, rng, progress, Part((0, 0), first), passed)
+            changes.append((finished - draft.result(best))[_worth(o, passed)])
         factor = _factor_of_last_passes(np.concatenate(changes), errors, noise)
     return replace(first, scale=scale, factor=factor, verdict=_verdict(errors, spreads, noise, rng),
                    warnings=_uncalibrated(scale, errors))  # fmt: skip
@@ -188,7 +191,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, part=Non
     if part is None:
         done = _completed(values.reshape(flat), observed.reshape(flat), config, rng, monitor, left_out)
     else:
-        done = _completed_part(values.reshape(flat), observed.reshape(flat), config, part, monitor)
+        done = _completed_part(values.reshape(flat), observed.reshape(flat), config, part, monitor, left_out)
     arrays = {name: getattr(done, name) for name in ("mean", "sd", "predictive_sd")}
     return replace(done, **{name: None if a is None else a.reshape(values.shape) for name, a in arrays.items()})
 
@@ -198,7 +201,7 @@ def _completed(values, observed, config, rng, monitor, left_out):
     schedules = schedules_for(observed, config)
     windows = validation_windows(observed, rng) if config.calibrate or config.start == "auto" else []
     passed = _passed_over(observed, left_out)
-    worth = ~observed if passed is None else ~observed & ~passed[..., None]
+    worth = _worth(observed, passed)
     hopeless = max(values.shape[:2]) > TUNED.longest_global or worth.mean() < TUNED.least_missing_global
     if config.start == "auto" and (len(windows) > 1 or hopeless):
         config = replace(config, start="field")
@@ -232,14 +235,14 @@ def _completed(values, observed, config, rng, monitor, left_out):
                    warnings=_uncalibrated(scale, errors))  # fmt: skip
 
 
-def _completed_part(values, observed, config, part, monitor):
+def _completed_part(values, observed, config, part, monitor, left_out):
     """`complete` of a region, by what is shared: the grids of the passes are those of the whole picture."""
     shared, config = part.shared, replace(config, start="field")
     noise, schedules, best = shared.prior.noise_variance, list(shared.schedules), len(shared.schedules) - 1
     rng = np.random.default_rng(shared.grids)
     progress = Progress(monitor, len(blocks(values)), sum(s.passes for s in schedules))
-    draft = _draft(values, observed, np.zeros_like(observed), schedules, noise, config, rng, progress, part)
-    estimate, weight = _finished(values, observed, draft, best, noise, rng, progress, part)
+    draft = _draft(values, observed, np.zeros_like(observed), schedules, noise, config, rng, progress, part, left_out)
+    estimate, weight = _finished(values, observed, draft, best, noise, rng, progress, part, _passed_over(observed, left_out))
     done = Completion(mean=estimate, noise_std=math.sqrt(noise) if noise else None, parameters=_used(config, schedules, draft, best, weight))
     if not config.calibrate:
         return done
@@ -269,6 +272,11 @@ def _uncalibrated(scale, errors):
 def _passed_over(observed, left_out):
     """Pixels, (H, W), that no estimate is worth; None where all are."""
     return None if left_out is None else left_out(~observed.any(axis=2))
+
+
+def _worth(observed, passed):
+    """Missing entries, (H, W, C), but for the pixels that are `passed` over."""
+    return ~observed if passed is None else ~observed & ~passed[..., None]
 
 
 def _draft_passes(schedules):
@@ -379,7 +387,7 @@ def _finished(values, observed, draft, best, noise, rng, progress, part=None, pa
     estimate, weight = _mixed(results[0], results[best]), 0.0
     if draft.shares[best]:
         before = draft.mixture(best)
-        worth = ~observed if passed is None else ~observed & ~passed[..., None]
+        worth = _worth(observed, passed)
         weight = _weight_in_the_end(draft.agreements[best], (estimate - before)[worth], (draft.whole - before)[worth])
         # What is observed, if only with noise, the patches know better: the global model does not know how much noise there is.
         estimate = np.where(observed, estimate, estimate + weight * (draft.whole - estimate))
