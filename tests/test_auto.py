@@ -11,13 +11,14 @@ from tdc_cli.exemplar.deep import RIM, SIDE, core, deep
 from tdc_cli.methods import auto, patches
 from tdc_cli.methods.solve import solve
 from tdc_cli.names import CLIP, DEFAULT_METHODS, PICTURE
+from tdc_cli.run import regions
 
 FEW = {"passes": 1, "members": 12}
 
 
-def waves(height, width, noise=0.02):
-    """Waves with grain, (H, W) in 0 to 1."""
-    rows, columns = np.mgrid[:height, :width]
+def waves(height, width, noise=0.02, length=1):
+    """Waves with grain, (H, W) in 0 to 1; of `length` times the usual one."""
+    rows, columns = np.mgrid[:height, :width] / length
     plain = 0.5 + 0.2 * np.sin(rows / 4) * np.cos(columns / 5)
     return plain + np.random.default_rng(0).normal(0, noise, plain.shape)
 
@@ -84,15 +85,15 @@ def test_the_core_is_what_lies_beyond_the_rim():
     assert np.array_equal(core(lost), expected)
 
 
-def hole_in_waves(noise):
-    truth = waves(64, 72, noise)
+def hole_in_waves(noise, length=1):
+    truth = waves(64, 72, noise, length)
     lost = np.zeros(truth.shape, bool)
     lost[20:44, 24:50] = True
     return truth, lost
 
 
 def test_what_can_be_predicted_of_a_deep_hole_is_and_the_rest_is_invented():
-    truth, lost = hole_in_waves(0.003)
+    truth, lost = hole_in_waves(0.003, length=2)
     done = by("auto", truth, lost, passes=4)
     assert core(lost).sum() <= done.invented.sum() < lost.sum()
     assert not done.invented[~lost].any()
@@ -149,3 +150,62 @@ def test_patches_leaves_out_what_it_is_told_to():
     done = patches.complete(np.where(lost, np.nan, truth), ~lost, patches.Config(passes=1), **how)
     left = core(lost)
     assert np.isfinite(done.mean).all() and (done.sd[lost & ~left] > 0).all()
+
+
+def test_deep_holes_have_regions_of_their_own_and_everything_is_in_one():
+    lost = np.zeros((100, 140), bool)
+    lost[20:60, 30:60] = lost[62:80, 50:90] = True
+    lost[:, 10:13] = lost[90:94] = True
+    coverage = regions.Coverage(lost.shape, False)
+    coverage.add(~lost)
+    whole = regions.whole_boxes(deep(lost), 5)
+    (rows, columns), seen = whole[0]
+    assert len(whole) == 1 and deep(lost)[slice(*rows), slice(*columns)].sum() == deep(lost).sum()
+    assert all(a - b >= 69 or b == 0 for (a, _), (b, _) in zip(whole[0][0], seen))
+    times = np.zeros(lost.shape, int)
+    for side in (24, 64, 200):
+        times[:] = 0
+        for (rows, columns), _ in regions.tiles(coverage, side, 5, undivided=whole):
+            times[slice(*rows), slice(*columns)] += 1
+        assert times.max() == 1 and times[lost].min() == 1
+
+
+def test_a_large_picture_is_filled_region_by_region_the_same_by_any_number_of_jobs(tdc):
+    truth = waves(96, 128)
+    lost = np.zeros(truth.shape, bool)
+    lost[30:50, 60:84] = lost[80:82] = lost[:, 20:22] = True
+    Image.fromarray(np.uint8(255 * truth.clip(0, 1))).save("p.png")
+    Image.fromarray(np.uint8(255 * lost)).save("m.png")
+    reports = []
+    for name, jobs in (("one.png", "1"), ("two.png", "2")):
+        done = tdc("complete-image", "p.png", "-o", name, "--mask", "m.png", "--region", "32", "--jobs", jobs, "--param", "passes=1", "--json")
+        assert done.exit_code == 0, done.stderr
+        reports.append(json.loads(done.stdout))
+    a, b = (np.asarray(Image.open(name)) for name in ("one.png", "two.png"))
+    assert np.array_equal(a, b) and np.array_equal(a[~lost], np.uint8(255 * truth.clip(0, 1))[~lost])
+    assert reports[0]["invented"] == reports[1]["invented"] >= core(lost).sum()
+    assert a[30:50, 60:84].std() > 0.5 * 255 * truth[30:50, 60:84].std()  # no smear
+
+
+def test_regions_of_thin_holes_are_those_of_patches(tdc):
+    truth = waves(64, 80)
+    Image.fromarray(np.uint8(255 * truth.clip(0, 1))).save("p.png")
+    Image.fromarray(np.uint8(255 * thin(truth.shape))).save("m.png")
+    for name in ("auto", "patches"):
+        done = tdc("complete-image", "p.png", "-o", f"{name}.png", "--method", name, "--mask", "m.png", "--region", "32", "--param", "passes=1")
+        assert done.exit_code == 0, done.stderr
+    assert np.array_equal(*(np.asarray(Image.open(f"{name}.png")) for name in ("auto", "patches")))
+
+
+def test_what_deep_holes_cost_is_less(tdc):
+    Image.fromarray(np.uint8(255 * waves(96, 128).clip(0, 1))).save("p.png")
+    deep_, scattered_ = np.zeros((96, 128), bool), np.zeros((96, 128), bool)
+    deep_[20:70, 20:70] = True
+    scattered_.flat[::5] = True
+    seconds = []
+    for number, lost in enumerate((deep_, scattered_)):
+        Image.fromarray(np.uint8(255 * lost)).save(f"m{number}.png")
+        done = tdc("complete-image", "p.png", "-o", "o.png", "--mask", f"m{number}.png", "--dry-run", "--json")
+        assert done.exit_code == 0, done.stderr
+        seconds.append(json.loads(done.stdout)["estimate"]["seconds"])
+    assert seconds[0] < seconds[1] / 2
