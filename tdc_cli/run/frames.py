@@ -182,6 +182,8 @@ class Survey:
         Values that frames are shown with as black and as white.
     coverage : regions.Coverage or None
         None of a tensor.
+    undivided : (H, W) ndarray of bool, or None
+        Pixels that the method completes in one region with those around them, of any frame; None where it has none.
     """
 
     counts: np.ndarray
@@ -193,9 +195,10 @@ class Survey:
     high: float
     limits: tuple
     coverage: Coverage | None = None
+    undivided: np.ndarray | None = None
 
 
-def survey(incomplete, monitor, by_channel=False):
+def survey(incomplete, monitor, by_channel=False, undivided=None):
     """Go through all frames once; a `Survey`.
 
     Parameters
@@ -204,6 +207,8 @@ def survey(incomplete, monitor, by_channel=False):
     monitor : callable
     by_channel : bool
         See `Coverage`.
+    undivided : callable or None
+        See `tdc_cli.methods`.
 
     Raises
     ------
@@ -213,7 +218,7 @@ def survey(incomplete, monitor, by_channel=False):
     source = incomplete.source
     counts, pixels, kept = np.zeros((3, source.count), dtype=np.int64)
     coverage = None if source.mode == "tensor" else Coverage(source.colour_shape, by_channel)
-    grey = by_value = 0
+    grey, by_value, whole = 0, 0, None
     low, high = np.inf, -np.inf
     shown = [] if source.full_range else [np.zeros(0)]
     ranged = incomplete.in_time and incomplete.truth is not None and incomplete.truth.dtype.kind == "f"
@@ -225,6 +230,9 @@ def survey(incomplete, monitor, by_channel=False):
             pixels[frame.number] = counts[frame.number] if source.mode == "tensor" else np.count_nonzero(in_any_channel(absent))
         if coverage is not None and frame.inside:
             coverage.add(frame.observed, absent)
+            if undivided is not None and counts[frame.number]:
+                found = undivided(~in_any_channel(frame.observed) & in_any_channel(absent))
+                whole = found if whole is None else whole | found
         grey += frame.grey_levels
         by_value += frame.by_value
         if frame.truth is not None and frame.inside:
@@ -236,4 +244,4 @@ def survey(incomplete, monitor, by_channel=False):
     if ranged and np.isfinite([low, high]).all():
         check_size(np.array([low, high]), incomplete.truth.path, "scale it down")
     shown = limits(source.full_range, *shown) if incomplete.in_time else ()
-    return Survey(counts, pixels, kept, grey, by_value, float(low), float(high), shown, coverage)
+    return Survey(counts, pixels, kept, grey, by_value, float(low), float(high), shown, coverage, whole)

@@ -178,7 +178,7 @@ def prepare(request, monitor=methods.silent):
     decision = decide(request, source, tuple(numbers), begin, end)
     copied = may_be_copied(request, source)
     incomplete = Incomplete(source, decision.holes, begin, end, request.add_noise, request.seed, truth)
-    seen = survey(incomplete, monitor, method.by_channel)
+    seen = survey(incomplete, monitor, method.by_channel, None if request.kind == TENSOR else method.undivided)
     decision, more = _checked(request, incomplete, decision, seen)
     if copied is not None and not incomplete.in_time and not (copied & ~in_any_channel(~next(incomplete.frames()).observed)).any():
         raise MaskError(f"source {request.source} lies wholly within the holes of {source.path}: nothing is left to copy")

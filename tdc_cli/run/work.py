@@ -174,6 +174,8 @@ def _prepared(plan, region, window, shared):
     further = dict(plan.further)
     if "source" in further and planar:
         further["source"] = further["source"][seen]
+    if plan.tiled and plan.method.undivided is not None:
+        further["used"] = region.inside
     path = source.path
     if incomplete.in_time:
         path = f"{path}, frames {region.start} to {region.stop - 1}"
