@@ -4,8 +4,12 @@ import os
 
 from ..errors import InputError
 from .formats import ALL_TYPES
+from .memory import free
 
-LARGEST = 100_000_000  # pixels; read before the file is decoded, so that a small file cannot fill the memory
+# Pixels of a file of any size. A larger picture must have a file as large as the best that deflate can do, which packs a run of equal
+# bytes 1032 times: what tells of more is a decompression bomb.
+LARGEST = 100_000_000
+MOST_PACKED = 1100
 
 
 def check_single(pages, path, first=0):
@@ -17,15 +21,39 @@ def check_single(pages, path, first=0):
         )
 
 
-def check_size(width, height, path):
-    """Raise InputError for a picture with more than `LARGEST` pixels."""
-    if width * height > LARGEST:
+def check_size(width, height, path, stored=None, each=1):
+    """Refuse a picture of more than `LARGEST` pixels that is a decompression bomb, or that the memory does not hold.
+
+    Parameters
+    ----------
+    width, height : int
+        As the file tells.
+    path : path-like
+    stored : int or None
+        Bytes of the file; None: it is one frame of many, of which none has more pixels.
+    each : int
+        Bytes of a pixel.
+
+    Raises
+    ------
+    InputError
+    """
+    if width * height <= LARGEST:
+        return
+    size = width * height * each
+    if stored is None or size > MOST_PACKED * stored:
         raise too_large(f"{width}x{height} pixels", path)
+    there = free()
+    if there is not None and size > there / 2:
+        raise InputError(
+            f"{path}: {width}x{height} pixels take {size / 2**30:.1f} GiB, more than half of the memory that is free; scale it down, "
+            "crop it, or save it as an uncompressed or tiled TIFF or a .npy array, which are read region by region"
+        )
 
 
 def too_large(size, path):
-    """InputError for a picture whose size is beyond `LARGEST`, or unknown for that reason."""
-    return InputError(f"{path}: {size}; up to {LARGEST // 10**6} megapixels are read; scale it down or crop it")
+    """InputError for a picture whose size is beyond `LARGEST` without the bytes for it."""
+    return InputError(f"{path}: {size}; up to {LARGEST // 10**6} megapixels are read from a file as small as this; scale it down or crop it")
 
 
 def check_memory(size, what):

@@ -18,8 +18,10 @@ _WHITE_IS_ZERO, _RGB = 0, 2
 _PREMULTIPLIED, _STRAIGHT = 1, 2  # kinds of alpha
 COPIES = "reduced copies or masks on further pages"
 _REDUCED, _MASK = 1, 4  # bits of the kind of a page that is no picture of its own
+# Side of tiles where the file that was read had none, and bytes of values beyond which a file is a BigTIFF.
+TILE, LARGEST_TIFF = 256, 2**32 - 2**25
 # Values of a float that stand for what is missing are NaN from here on: sums with them would not be finite.
-_HUGE = 1e290
+HUGE = 1e290
 
 # The codecs' own errors are RuntimeErrors, and of some damage tifffile says that it cannot be.
 DAMAGE = (*metadata.DAMAGE, RuntimeError, MemoryError, AssertionError)
@@ -108,7 +110,7 @@ def _with_nodata(media):
     if not absent.any():
         return media
     made = replace(media, nodata=numbers, notes=(*media.notes, *nodata_notes(media.path, numbers)))
-    if not abs(numbers[0]) < _HUGE:
+    if not abs(numbers[0]) < HUGE:
         return replace(made, values=np.where(absent, media.dtype.type(np.nan), media.values), nodata=())
     return made
 
@@ -132,8 +134,8 @@ def described(file, copies):
 
 def decode_page(file, page, path):
     """Media of a page of an open TIFF file, upright."""
-    check_size(page.imagewidth, page.imagelength, path)
-    mode, alpha = _mode(page, path)
+    check_size(page.imagewidth, page.imagelength, path, file.filehandle.size, page.samplesperpixel * page.dtype.itemsize)
+    mode, alpha = mode_of(page, path)
     check_parts(page, file.filehandle.size)
     values = page.asarray()
     if page.axes == "SYX":  # one plane after another
@@ -151,7 +153,7 @@ def decode_page(file, page, path):
     return Media(metadata.upright(values, turn), mode, str(path), "", found, "TIFF")
 
 
-def _mode(page, path):
+def mode_of(page, path):
     """Mode of a page and kind of its alpha, or None; InputError for what has no mode."""
     extra = [int(e) for e in page.extrasamples]
     if page.axes not in ("YX", "YXS", "SYX"):
@@ -171,10 +173,9 @@ def _mode(page, path):
 
 
 def _options(media):
-    """How `media` is written by tifffile, compressed without loss: values and a dict."""
+    """How `media` is written by tifffile, compressed without loss: a dict."""
     layout = media.metadata.get("layout")
-    values = np.ascontiguousarray(media.values)
-    channels = values.shape[2] if values.ndim == 3 else 1
+    channels = media.values.shape[2] if media.values.ndim == 3 else 1
     options = {"photometric": "minisblack", "planarconfig": "contig" if channels > 1 else None}
     if media.mode in ("RGB", "RGBA") or (media.mode == "array" and channels == 3):
         options["photometric"] = "rgb"
@@ -187,14 +188,19 @@ def _options(media):
     if media.mode == "array" and layout and layout.extra:
         options |= {"photometric": "rgb" if layout.photometric == _RGB else "minisblack", "extrasamples": layout.extra}
     if layout and layout.planar and channels > 1:
-        options["planarconfig"], values = "separate", np.ascontiguousarray(np.moveaxis(values, 2, 0))
+        options["planarconfig"] = "separate"
     if layout:
         options |= {"tile": layout.tile} if layout.tile else {"rowsperstrip": layout.rows}
     if "dpi" in media.metadata:
         options |= {"resolution": media.metadata["dpi"], "resolutionunit": "INCH"}
-    return values, options | {
+    return options | {
         "compression": "zlib", "metadata": None, "software": False, "iccprofile": media.metadata.get("icc_profile"),
     }  # fmt: skip
+
+
+def _values(media, options):
+    """The values of `media` in the order in which they are written."""
+    return np.ascontiguousarray(np.moveaxis(media.values, 2, 0) if options["planarconfig"] == "separate" else media.values)
 
 
 def write_pages(frames, file, *, large):
@@ -211,15 +217,22 @@ def write_pages(frames, file, *, large):
 
     with tifffile.TiffWriter(file, bigtiff=large, byteorder="<") as writer:
         for media in frames:
-            values, options = _options(media)
-            writer.write(values, contiguous=False, **options)
+            options = _options(media)
+            writer.write(_values(media, options), contiguous=False, **options)
 
 
 def encode(media, form=None, quality=None):
     """Bytes of `media` as a TIFF file, compressed without loss, with its metadata; where it comes from a TIFF file, in the same layout."""
     import tifffile
 
-    values, options = _options(media)
+    options, (order, directories, tags) = _options(media), _described(media)
+    buffer = io.BytesIO()
+    tifffile.imwrite(buffer, _values(media, options), byteorder=order, extratags=tags, **options)
+    return tiff_tags.with_directories(buffer.getvalue(), directories) if directories else buffer.getvalue()
+
+
+def _described(media):
+    """Byte order, further directories and tags of `media`, the last as tifffile takes them."""
     order = media.metadata["layout"].byteorder if "layout" in media.metadata else "<"
     described = metadata.descriptive_tags(media.metadata)
     directories = {code: value for code, value in described.items() if code in metadata.DIRECTORIES}
@@ -228,8 +241,38 @@ def encode(media, form=None, quality=None):
         tags[metadata.XMP] = tiff_tags.block(media.metadata["xmp"])
     tags |= {code: tiff_tags.block(media.metadata[key]) for code, key in tiff_tags.SHARED.items() if key in media.metadata}
     tags |= media.metadata.get("tags", {})
-    buffer = io.BytesIO()
-    tifffile.imwrite(
-        buffer, values, byteorder=order, extratags=[tag.written(code, order) for code, tag in sorted(tags.items())], **options
-    )
-    return tiff_tags.with_directories(buffer.getvalue(), directories) if directories else buffer.getvalue()
+    return order, directories, [tag.written(code, order) for code, tag in sorted(tags.items())]
+
+
+def write_rows(bands, media, file):
+    """Write the values of `media` into an open binary file, in tiles, from `bands` of its rows; without further directories.
+
+    What is larger than a TIFF file holds becomes a BigTIFF.
+    """
+    import tifffile
+
+    options, (order, _, tags) = _options(media), _described(media)
+    options.pop("rowsperstrip", None)
+    options.setdefault("tile", (TILE, TILE))
+    values = media.values
+    large = values.nbytes > LARGEST_TIFF
+    with tifffile.TiffWriter(file, bigtiff=large, byteorder=order) as writer:
+        pieces = _tiles(bands, values.shape, options["tile"], values.dtype.newbyteorder(order))
+        writer.write(pieces, shape=values.shape, dtype=values.dtype, extratags=tags, **options)
+
+
+def _tiles(bands, shape, tile, dtype):
+    """Tiles of a picture of this shape, row by row of them, from bands of its rows; filled up with zeros at the right and the bottom."""
+    length, across = tile
+    held = np.empty((0, *shape[1:]), dtype)
+    done = 0
+    for band in bands:
+        held = np.concatenate([held, band.astype(dtype, copy=False)])
+        done += len(band)
+        while len(held) >= length or (done == shape[0] and len(held)):
+            rows, held = held[:length], held[length:]
+            for column in range(0, shape[1], across):
+                part = rows[:, column : column + across]
+                piece = np.zeros((length, across, *shape[2:]), dtype)
+                piece[: part.shape[0], : part.shape[1]] = part
+                yield piece

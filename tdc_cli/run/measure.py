@@ -3,6 +3,7 @@
 import numpy as np
 
 from .. import metrics
+from ..media.stored import row_slices
 from ..names import CLIP, TENSOR
 
 
@@ -23,6 +24,13 @@ class _Whole:
         return measured | {"frames": None}, reasons
 
 
+def _range(truth):
+    """Smallest and largest value of a picture, some rows at a time."""
+    values = truth.media.colour
+    found = [(float(part.min()), float(part.max())) for part in (values[rows] for rows in row_slices(values.shape))]
+    return min(low for low, _ in found), max(high for _, high in found)
+
+
 def measures_for(plan):
     """What takes the measures of frames, with ``add(number, truth, estimate, observed)`` and ``result()``; None where no truth is known."""
     truth, source = plan.incomplete.truth, plan.incomplete.source
@@ -30,6 +38,9 @@ def measures_for(plan):
         return None
     if plan.request.kind != CLIP:
         compare = metrics.compare_tensor if plan.request.kind == TENSOR else metrics.compare
+        if plan.tiled:
+            low, high = _range(truth)
+            return metrics.RowMeasures(source.full_range or high - low, max(abs(low), abs(high)))
         return _Whole(compare, source.full_range)
     if source.full_range:
         return metrics.ClipMeasures(source.full_range)

@@ -10,6 +10,7 @@ import numpy as np
 from .. import holes, methods
 from ..errors import ConfigError, MaskError, OutputExists
 from ..holes import in_any_channel
+from ..media.stored import row_slices
 from ..names import CLIP, PICTURE, STANDARD, TENSOR
 from . import configure, outputs, sinks, sources
 from .division import divided
@@ -168,7 +169,7 @@ def prepare(request, monitor=methods.silent):
         raise OutputExists(f"{request.output}: is finished already")
     request, replaces = _not_finished(request)
     files = Snapshot.of(request.sources.values())
-    source = sources.read(request)
+    source = sources.read(request, hasattr(method.load(), "margin"))
     warnings = sink.fit(request, source, replaces)
     begin, end = frame_range(request.frames, source.count)
     numbers = range(source.count) if request.mask_frames is None else frame_numbers(request.mask_frames, source.count, "mask_frames")
@@ -185,7 +186,9 @@ def prepare(request, monitor=methods.silent):
         incomplete = replace(incomplete, truth=None)
         reasons.append("metrics are null: the truth has entries that are not finite")
     if not incomplete.in_time and source.dtype.kind == "f":  # values too large to compute with
-        incomplete.values(next(incomplete.frames()))
+        frame = next(incomplete.frames())
+        for rows in row_slices(source.shape):
+            incomplete.values(frame, (rows,))
     count = int(seen.counts.sum())
     missing = missing_of(decision, source.count * incomplete.entries, count, int(seen.pixels.sum()), seen.grey_levels)
     division = divided(request, method, config, incomplete, seen)
