@@ -38,6 +38,10 @@ class OutputExists(OutputError):
     """A result is there already and is not to be replaced."""
 
 
+class ClusterError(TdcError):
+    """A cluster cannot be reached, has gone, or has a worker that cannot do the work."""
+
+
 class NumericalError(TdcError):
     """A computation produced values that are not finite."""
 

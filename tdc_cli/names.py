@@ -6,10 +6,11 @@ Free of NumPy, so that ``tdc --help`` stays quick; tests hold the lists against 
 from dataclasses import dataclass
 
 PICTURE, CLIP, TENSOR = KINDS_OF_INPUT = ("picture", "clip", "tensor")
-DEFAULT_METHODS = {PICTURE: "patches", CLIP: "patches", TENSOR: "datc"}
+DEFAULT_METHODS = {PICTURE: "auto", CLIP: "auto", TENSOR: "datc"}
 
 STANDARD = "-"  # in place of a path: standard input or output
 ALPHA = "alpha"  # in place of a mask's path: what is transparent
+WHITE = 128  # level, of 255, from which on what a user paints counts as white, and what is transparent in part as opaque
 
 # What says which entries are missing, in reports, and in words.
 SAID_BY = {

@@ -29,9 +29,9 @@ def test_bounds_hold_from_python_as_on_the_command_line(kind):
     request = Request(kind=kind, input="a", output="b", method="biharmonic")
     check(request)
     for change, words in (({"missing_ratio": 1.0}, "`missing_ratio` is 1; it must be at least 0 and below 1"),
-                          ({"seed": -1}, "`seed` is -1; it must be at least 0"),
-                          ({"threads": 0}, "`threads` is 0; it must be at least 1 and at most 10000"),
-                          ({"add_noise": float("nan")}, "`add_noise` is nan; give a finite number"),
+                          ({"seed": -1}, "`seed` is -1; it must be 0 or more"),
+                          ({"threads": 0}, "`threads` is 0; it must be from 1 to 10000"),
+                          ({"add_noise": float("nan")}, "`add_noise` is nan; it must be 0 or more"),
                           ({"residual": "some"}, "`residual` is 'some'; it must be one of auto, mixture, none, separable")):  # fmt: skip
         with pytest.raises(ConfigError) as raised:
             check(replace(request, **change))

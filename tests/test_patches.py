@@ -781,7 +781,7 @@ def test_the_mixture_of_two_results():
 def test_schedules_are_judged_by_all_drafts_together():
     def tried(*errors):
         spreads = [np.full(len(e), k) for k, e in enumerate(errors)]
-        return patches._Draft([], 0.0, None, [], [], [], [np.array(e) for e in errors], spreads)
+        return patches._Draft([], 0.0, None, [], [], [], [], [np.array(e) for e in errors], spreads)
 
     best, errors, spreads = patches._best([tried([1.0, 1.0], [0.0, -2.0]), tried([1.0], [0.5])])
     assert best == 0 and errors.tolist() == [1, 1, 1] and spreads.tolist() == [0, 0, 0]

@@ -11,7 +11,7 @@ from concurrent.futures import BrokenExecutor
 from .. import methods
 from ..errors import TdcError
 from ..run import threads
-from ..run.pool import Processes, completed
+from ..run.pool import Processes, alone, completed
 from .cells import record
 
 
@@ -34,9 +34,11 @@ def run(suite, cells, results, *, data=None, jobs=1, count=1, timeout=None, moni
     monitor : callable
         Called as ``monitor(done, total, label)`` after each cell.
     executor : concurrent.futures.Executor or None
-        Does the work, `jobs` cells at a time, in place of processes of this program; its memory and time limits are then its own.
+        Does the work, `jobs` cells at a time, in place of processes of this program; each call of it starts one that is measured and
+        ended as those are.
     """
-    todo = [(cell, _work, suite.module, cell, data, count) for cell in cells if cell.key not in results]
+    begun = (_work,) if executor is None else (alone, timeout, _work)
+    todo = [(cell, *begun, suite.module, cell, data, count) for cell in cells if cell.key not in results]
     done, total = len(cells) - len(todo), len(cells)
     with contextlib.nullcontext(executor) if executor is not None else Processes(jobs, fresh=True, seconds=timeout) as pool:
         for cell, future in completed(pool, todo, jobs):

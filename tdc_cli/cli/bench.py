@@ -1,5 +1,7 @@
 """`tdc bench`."""
 
+import contextlib
+
 import click
 
 from . import options
@@ -30,6 +32,8 @@ def _suites(ctx, param, incomplete):
               help="Shares that are missing.  [default: the suite's]")  # fmt: skip
 @click.option("--seeds", type=click.IntRange(1), metavar="N", help="Runs of each combination: seeds 0 to N - 1.  [default: the suite's]")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Runs at the same time.")
+@click.option("--cluster", metavar="ADDRESS",
+              help="Run on the workers of the Dask scheduler at tcp://HOST:PORT, in place of --jobs; see docs/scale.md.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Threads of each run.")
 @click.option(
     "--timeout",
@@ -50,7 +54,7 @@ def _suites(ctx, param, incomplete):
     help="Show progress: a bar on a terminal, else a plain line now and then.  [default: shown, unless -q]",
 )
 @click.pass_context
-def bench(ctx, suite, output, data, methods, ratios, seeds, jobs, threads, timeout, resume, as_list, as_json, quiet, progress):
+def bench(ctx, suite, output, data, methods, ratios, seeds, jobs, cluster, threads, timeout, resume, as_list, as_json, quiet, progress):
     """Run the experiments of SUITE: a grid of methods, data, missing ratios and seeds.
 
     FOLDER gets results.json with a record for each run, results.csv, tables.md with the figures of the paper beside, figures as PNG,
@@ -70,6 +74,8 @@ def bench(ctx, suite, output, data, methods, ratios, seeds, jobs, threads, timeo
         raise click.UsageError("no suite was given; 'tdc bench --list' names them")
     if output is None:
         raise click.UsageError("no folder for the results was given; try -o FOLDER")
+    if cluster is not None and jobs > 1:
+        raise click.UsageError("--cluster and --jobs exclude each other: the cluster's workers do the work", ctx)
     from ..bench import report, results
     from ..bench.run import run
 
@@ -77,6 +83,8 @@ def bench(ctx, suite, output, data, methods, ratios, seeds, jobs, threads, timeo
     plan = experiment.get(suite)
     if data is not None and not plan.media and ctx.get_parameter_source("data") is click.core.ParameterSource.COMMANDLINE:
         raise click.UsageError(f"suite {suite} has data of its own; leave out --data", ctx)
+    if cluster is not None and data is not None:
+        chosen["data"] = data.absolute()
     choice, cells = experiment.plan(plan, **chosen)
     settings = {
         "suite": suite,
@@ -89,11 +97,12 @@ def bench(ctx, suite, output, data, methods, ratios, seeds, jobs, threads, timeo
         "version": __version__,
     }
     with (
+        _of_cluster(cluster, choice.data) if cluster is not None else contextlib.nullcontext({"jobs": jobs}) as how,
         results.begin(output, cells, settings, resume=resume) as kept,
         options.working(),
         shown(progress if progress is not None else not quiet) as monitor,
     ):
-        run(plan, cells, kept, data=choice.data, jobs=jobs, count=threads, timeout=timeout, monitor=monitor)
+        run(plan, cells, kept, data=choice.data, count=threads, timeout=timeout, monitor=monitor, **how)
         report.write(plan, kept)
     if as_json:
         click.echo(kept.to_json().encode(errors="backslashreplace"), nl=False)
@@ -110,6 +119,15 @@ def bench(ctx, suite, output, data, methods, ratios, seeds, jobs, threads, timeo
         if not (quiet or as_json):
             echo("  all figures are within their bounds: the installation works")
     return 0
+
+
+@contextlib.contextmanager
+def _of_cluster(address, data):
+    """Within the block, what `bench.run.run` is told of who does the work: the workers of a cluster, which must see the user's media."""
+    from ..run.cluster import connected
+
+    with connected(address, reads=[data] if data else [], processes=True) as cluster:
+        yield {"jobs": cluster.ahead, "executor": cluster.executor}
 
 
 def _tell_failures(records, quiet):

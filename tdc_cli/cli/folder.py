@@ -1,5 +1,6 @@
 """Several pictures by `tdc complete-image`: what is printed, and the exit code."""
 
+import contextlib
 import re
 
 import click
@@ -13,7 +14,7 @@ LONG_COMPILATION = 5.0  # seconds; loading what was compiled before takes less
 _PASSED_OVER = {"hidden": "hidden {}", "other": "other kinds {}", "masks": "masks {}", "folders": "folders {} (--recursive enters them)"}
 
 
-def complete_many(template, inputs, *, recursive, mask_suffix, fail_fast, as_json, dry_run, quiet, verbose, progress):
+def complete_many(template, inputs, *, recursive, mask_suffix, fail_fast, cluster, as_json, dry_run, quiet, verbose, progress):
     """Complete pictures and folders of pictures.
 
     Parameters
@@ -21,7 +22,7 @@ def complete_many(template, inputs, *, recursive, mask_suffix, fail_fast, as_jso
     template : Request
         See `run.folders.plan`.
     inputs : sequence of Path
-    recursive, mask_suffix, fail_fast, as_json, dry_run, quiet, verbose, progress
+    recursive, mask_suffix, fail_fast, cluster, as_json, dry_run, quiet, verbose, progress
         The options of these names.
 
     Returns
@@ -32,19 +33,22 @@ def complete_many(template, inputs, *, recursive, mask_suffix, fail_fast, as_jso
     import time
 
     from ..run import folders
-    from ..run.batch import run, share
+    from ..run.batch import run
     from ..run.summary import Summary
-    from ..run.threads import available
 
     start = time.perf_counter()
     extension = template.format and f".{template.format}"
+    if cluster is not None:
+        template, inputs = template.absolute(), [path.absolute() for path in inputs]
     batch = folders.plan(template, inputs, recursive=recursive, mask_suffix=mask_suffix, extension=extension)
-    jobs, threads = share(template.jobs, len(batch.tasks), template.threads)
-    if jobs * threads > available() and not quiet:
-        echo(f"tdc: note: {jobs} jobs of {threads} threads share {available()} cores", err=True)
-    with options.working(), shown(progress if progress is not None else not quiet) as monitor:
-        records = run(batch, dry=dry_run, jobs=jobs, threads=threads, fail_fast=fail_fast, monitor=monitor)
-        summary = Summary(template.command, template.seed, records, batch.ignored, time.perf_counter() - start, jobs, threads)
+    if cluster is not None:
+        workers = _of_cluster(batch, cluster, template.threads, dry_run)
+    else:
+        workers = _of_this_machine(batch, template.jobs, template.threads, quiet)
+    with workers as how, options.working(), shown(progress if progress is not None else not quiet) as monitor:
+        records = run(batch, dry=dry_run, fail_fast=fail_fast, monitor=monitor, **how)
+        took = time.perf_counter() - start
+    summary = Summary(template.command, template.seed, records, batch.ignored, took, how["jobs"], how["threads"])
     _tell(records, quiet, verbose)
     if dry_run:
         _describe(summary, as_json)
@@ -54,6 +58,31 @@ def complete_many(template, inputs, *, recursive, mask_suffix, fail_fast, as_jso
         echo(_in_words(template.output, summary))
     written = dry_run or _write(batch, summary)
     return 0 if written and not summary.count("failed") else SOME_FAILED
+
+
+@contextlib.contextmanager
+def _of_this_machine(batch, jobs, threads, quiet):
+    """Within the block, what `run.batch.run` is told of who does the work: processes of this machine."""
+    from ..run.batch import share
+    from ..run.threads import available
+
+    jobs, threads = share(jobs, len(batch.tasks), threads)
+    if jobs * threads > available() and not quiet:
+        echo(f"tdc: note: {jobs} jobs of {threads} threads share {available()} cores", err=True)
+    yield {"jobs": jobs, "threads": threads}
+
+
+@contextlib.contextmanager
+def _of_cluster(batch, address, threads, dry_run):
+    """As `_of_this_machine`, for the workers of a cluster; what the first picture needs, all of them must see."""
+    from ..media.files import nearest_folder
+    from ..run.cluster import connected
+
+    first = [task.request for task in batch.tasks if task.request is not None][:1]
+    reads = [path for request in first for path in request.sources.values() if path is not None and path.exists()]
+    writes = [nearest_folder(path) for request in first for path in request.outputs.values() if not dry_run]
+    with connected(address, reads=reads, writes=writes) as cluster:
+        yield {"jobs": cluster.workers, "threads": threads or 1, "executor": cluster.executor, "ahead": cluster.ahead}
 
 
 def tell_compilation(seconds):

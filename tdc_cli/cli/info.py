@@ -11,6 +11,7 @@ _OPTIONAL = {
     "opencv": ("opencv-python-headless", "opencv-python", "opencv-contrib-python-headless", "opencv-contrib-python"),
     "pywavelets": ("pywavelets",),
     "tensorly": ("tensorly",),
+    "distributed": ("distributed",),
 }
 # Variables that change what a run does begin so.
 _PREFIXES = ("TDC_", "NUMBA_", "OMP_", "OPENBLAS_", "MKL_", "BLIS_")

@@ -49,11 +49,14 @@ class Filled:
     ----------
     pixels : (P,) int64 ndarray
         Pixels of the hole, ``row * W + column``, ascending.
+    origins : (P,) int64 ndarray
+        Known pixels that they are copied from.
     values, spread : (P, C) float64 ndarray
         What they are filled with, and the root mean squared difference of what other sources would put there.
     """
 
     pixels: np.ndarray
+    origins: np.ndarray
     values: np.ndarray
     spread: np.ndarray
 
@@ -89,7 +92,7 @@ def fill(values, hole, blank, copyable, *, rng, tell):
     made = np.clip(copies, seen.min(axis=0), seen.max(axis=0))
     spread = _spread(level, values, known, values.reshape(-1, values.shape[2])[origins], rng)
     tell(1.0)
-    return Filled(level.pixels, made, spread)
+    return Filled(level.pixels, origins, made, spread)
 
 
 def _levels(values, hole, blank, copyable):

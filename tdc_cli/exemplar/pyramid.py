@@ -75,7 +75,7 @@ def _allowed(copyable, size):
     return found.ravel()
 
 
-def _halved(planes, known):
+def halved(planes, known):
     """Weighted means of what is known of (H, W, F) `planes` at half the resolution, (ceil H/2, ceil W/2, F), and the sums of weights."""
     end = [(0, n % 2) for n in known.shape]
     weight = np.pad(known, end, "edge").astype(np.float32)[..., None]
@@ -106,8 +106,8 @@ def build(layers, hole, blank, copyable, size, count):
     """
     levels = [Level.of(layers, hole, blank, copyable, size)]
     while len(levels) < count:
-        layers, weight = _halved(layers, ~(hole | blank))
-        shares, _ = _halved(np.dstack([hole, blank, copyable]).astype(np.float32), np.ones_like(hole))
+        layers, weight = halved(layers, ~(hole | blank))
+        shares, _ = halved(np.dstack([hole, blank, copyable]).astype(np.float32), np.ones_like(hole))
         lost = weight < 0.5
         hole, blank, copyable = lost & (shares[..., 0] >= shares[..., 1]), lost & (shares[..., 0] < shares[..., 1]), shares[..., 2] >= 0.5
         levels.append(Level.of(layers, hole, blank, copyable, size))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ConfigError, MaskError
+from ..names import WHITE
 
 # A mask pixel nearer to black than this, of 255, is black but for compression.
 FAINT = 16
@@ -46,7 +47,7 @@ def in_any_channel(missing):
     return missing.reshape(*missing.shape[:2], -1).any(axis=2)
 
 
-def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=False, dilate=0):
+def from_image(levels, alpha, size, *, name, picture, threshold=WHITE, invert=False, dilate=0):
     """Read a mask picture: white = missing.
 
     The range of the levels is recognised from their largest value: 1 (masks of 0 and 1), 255, or 65535 (16 bits). A mask whose
@@ -90,7 +91,7 @@ def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=Fals
         levels, opaque = 255.0 - alpha, None
         notes.append(f"mask {name} has one colour only: its alpha was used, transparent = missing (`invert_mask`: opaque)")
     else:
-        opaque = None if alpha is None else alpha >= 128
+        opaque = None if alpha is None else alpha >= WHITE
     grey = int(np.count_nonzero((levels > 0) & (levels < 255)))
     missing = levels >= threshold
     if opaque is not None:
@@ -133,7 +134,7 @@ def from_image(levels, alpha, size, *, name, picture, threshold=128, invert=Fals
     return Mask(~missing, grey, tuple(notes), tuple(warnings))
 
 
-def from_levels(levels, alpha, *, threshold=128, invert=False, dilate=0):
+def from_levels(levels, alpha, *, threshold=WHITE, invert=False, dilate=0):
     """Read the mask of one frame of a clip; what is found out of all of them together is the caller's.
 
     Parameters
@@ -152,7 +153,7 @@ def from_levels(levels, alpha, *, threshold=128, invert=False, dilate=0):
     """
     missing = levels >= threshold
     if alpha is not None:
-        missing &= alpha >= 128
+        missing &= alpha >= WHITE
     return Mask(~grown(~missing if invert else missing, dilate), int(np.count_nonzero((levels > 0) & (levels < 255))))
 
 

@@ -74,12 +74,17 @@ def waits(path):
     return not os.path.realpath(path).startswith(("/dev/", "/proc/")) or path.is_block_device() or path.is_socket()
 
 
+def nearest_folder(path):
+    """The nearest of the folders above `path` that is there."""
+    return next((parent for parent in Path(path).parents if parent.exists()), Path(os.curdir))
+
+
 def hindrance(path):
     """Why no file or folder can be made at `path`, in words that end with what to try; None where nothing is known to be in the way.
 
     Folders above it that are missing are no hindrance.
     """
-    there = next((parent for parent in Path(path).parents if parent.exists()), Path(os.curdir))
+    there = nearest_folder(path)
     if not there.is_dir():
         return f"{there} is a file, no folder; name another place"
     if not os.access(there, os.W_OK):
@@ -245,6 +250,27 @@ def sweep(folder):
             with open(part, "r+b") as file:
                 if _lock(file, wait=False):
                     part.unlink()
+
+
+@contextlib.contextmanager
+def probe(folder):
+    """Within the block a temporary file lies in `folder`, a name that others may look for; it is swept as all of them.
+
+    Yields
+    ------
+    Path
+
+    Raises
+    ------
+    OutputError
+        No file can be made there.
+    """
+    with _in_words(folder):
+        part = _Part(Path(folder) / "probe", False)
+    try:
+        yield part.name
+    finally:
+        part.close()
 
 
 def hold(path):

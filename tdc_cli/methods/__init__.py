@@ -217,6 +217,7 @@ class Method:
 
 
 _METHODS = (
+    Method("auto", "patches, and exemplar inside of holes too deep to be predicted", "tdc_cli.methods.auto", uncertainty=True),
     Method("patches", "groups of similar patches, each a low-rank Gaussian", "tdc_cli.methods.patches",
            uncertainty=True),
     Method("field", "coloured Gaussian field: a smooth picture with correlated channels", "tdc_cli.methods.field", uncertainty=True),
@@ -229,7 +230,7 @@ _METHODS = (
     Method("datc-nx", "datc without the low-rank part: the mixture alone", "tdc_cli.methods.datc",
            preset={"low_rank": False, "residual": "mixture"}, uncertainty=True),
     Method("exemplar", "large holes filled with what looks right: copies from elsewhere, patch by patch", "tdc_cli.methods.exemplar",
-           uncertainty=True, context=0),
+           uncertainty=True, context=8, chunk=96),
     Method("biharmonic", "scikit-image's biharmonic inpainting, channel by channel", "tdc_cli.methods.biharmonic",
            context=0, by_channel=True),
     # What to compare with.

@@ -11,13 +11,16 @@ def blocks(values):
     return [slice(c, c + MOST_CHANNELS) for c in range(0, values.shape[2], MOST_CHANNELS)]
 
 
-def refine_blocks(values, observed, start, stages, noise, rng, progress, variance, frames=1, units=None, origin=(0, 0)):
+def refine_blocks(
+    values, observed, start, stages, noise, rng, progress, variance, frames=1, units=None, origin=(0, 0), left_out=None
+):  # fmt: skip
     """`refine`, in blocks of channels, which have a unit each; `progress` is called after every pass."""
     parts = blocks(values)
     starts = [start[..., b] for b in parts]
     del start  # as soon as it is read: a large picture should not be held more often than it must
     parts = [refine(values[..., b], observed[..., b], starts.pop(0), stages, frames=frames, noise_variance=noise, rng=rng, tick=progress,
-                    variance=variance, unit=units and units[k], origin=origin) for k, b in enumerate(parts)]  # fmt: skip
+                    variance=variance, unit=units and units[k], origin=origin, left_out=left_out)
+             for k, b in enumerate(parts)]  # fmt: skip
     if len(parts) == 1:
         return parts[0]
     spread = np.concatenate([v for _, v in parts], axis=2) if variance else None

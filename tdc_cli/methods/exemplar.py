@@ -14,6 +14,7 @@ from ..exemplar.regions import divide
 from ..kernels import kernel_threads
 from ..tensor import check_observed
 from . import Completion, silent
+from .exemplar_clip import as_given, by_frame, fill_clip
 from .parameters import Parameters, parameter
 
 
@@ -32,8 +33,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     Parameters
     ----------
     values : (H, W, ...) ndarray of float
-        Modes 0 and 1 are the picture, all further modes together its channels, but for the one that counts the frames of a clip, each of
-        which is filled by itself. Entries where `observed` is False are never read.
+        Modes 0 and 1 are the picture, all further modes together its channels, but for the one that counts the frames of a clip.
+        Entries where `observed` is False are never read.
     observed : (H, W, ...) ndarray of bool
         True = observed.
     config : Config
@@ -59,39 +60,59 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
         raise ConfigError(f"frames is {config.frames}, but the modes of the values are 0 to {values.ndim - 1}", fields=("frames",))
     if source is not None and source.shape != values.shape[:2]:
         raise ConfigError(f"source has {' x '.join(map(str, source.shape))} pixels, the values {' x '.join(map(str, values.shape[:2]))}")
-    # Frames first, then rows and columns, then channels.
-    last = (lambda a: a[..., None]) if config.frames is None else (lambda a: np.moveaxis(a, config.frames, -1))
-    shape = last(values).shape
-    stacks = [np.moveaxis(last(a), -1, 0).reshape(shape[-1], *shape[:2], -1) for a in (values, observed)]
-    mean, sd = np.where(stacks[1], stacks[0], 0.0), np.zeros(stacks[0].shape)
-    for k in range(shape[-1]):
-        where = f" in frame {k}" if shape[-1] > 1 else ""
-        _fill_picture(mean[k], sd[k], stacks[1][k], source, rng, _told(monitor, k, shape[-1]), where)
-    monitor(shape[-1], shape[-1], "filling")
-    holes = ~stacks[1].all(axis=3)
-
-    def as_given(stack):
-        made = np.moveaxis(stack.reshape(shape[-1], *shape[:-1]), 0, -1)
-        return made[..., 0] if config.frames is None else np.moveaxis(made, -1, config.frames)
-
-    invented = holes[0] if config.frames is None else np.moveaxis(holes, 0, -1)
-    return Completion(mean=as_given(mean), sd=as_given(sd), invented=invented, parameters=asdict(config))
+    if config.frames is not None:
+        return _complete_clip(values, observed, config, rng, monitor, source)
+    flat = (*values.shape[:2], -1)
+    mean, sd = np.where(observed, values, 0.0).copy(order="C"), np.zeros(values.shape)
+    fill_picture(mean.reshape(flat), sd.reshape(flat), observed.reshape(flat), source, rng, _told(monitor))
+    return Completion(mean=mean, sd=sd, invented=~observed.reshape(flat).all(axis=2), parameters=asdict(config))
 
 
-def _told(monitor, done, total):
-    """Monitor of one picture among `total`, told the share of its work."""
-    return lambda share: monitor(done + share, total, "filling")
+def _complete_clip(values, observed, config, rng, monitor, source):
+    known = by_frame(observed, config.frames)
+    holes = ~known.all(axis=3)
+    given = by_frame(np.where(observed, values, 0.0), config.frames)
+    done = fill_clip(given, holes, np.zeros_like(holes), source, rng, _told(monitor))
+    mean, sd = np.where(known, given, done.values), np.where(known, 0.0, done.spread)
+    mean, sd = (as_given(stacked, values.shape, config.frames) for stacked in (mean, sd))
+    return Completion(mean=mean, sd=sd, invented=np.moveaxis(done.invented, 0, -1), parameters=asdict(config))
 
 
-def _fill_picture(mean, sd, observed, source, rng, tell, where):
-    """Fill one picture, (H, W, C), in place."""
+def _told(monitor):
+    """What tells a monitor the share of the work that is done, in hundredths."""
+    return lambda share: monitor(round(100 * share), 100, "filling")
+
+
+def fill_picture(mean, sd, observed, source, rng, tell, predicted=None):
+    """Fill one picture in place.
+
+    Parameters
+    ----------
+    mean, sd : (H, W, C) ndarray of float64
+        Known entries and their standard deviations; what is filled is written into both.
+    observed : (H, W, C) ndarray of bool
+    source : (H, W) ndarray of bool, or None
+        May be copied; None: all known pixels.
+    rng : numpy.random.Generator
+    tell : callable
+        Called as ``tell(share)`` with the share of the work that is done.
+    predicted : (H, W) ndarray of bool, or None
+        Observed pixels that are estimates: compared with, and not copied.
+
+    Raises
+    ------
+    InputError
+        Nothing is left to copy.
+    """
     hole = ~observed.all(axis=2)
     if not hole.any():
         return
     copyable = ~hole if source is None else ~hole & source
+    if predicted is not None:
+        copyable &= ~predicted
     if not copyable.any():
         what = "of `source` " if source is not None else ""
-        raise InputError(f"exemplar copies whole pixels, and no pixel {what}is observed in all channels{where}; try method patches")
+        raise InputError(f"exemplar copies whole pixels, and no pixel {what}is observed in all channels; try method patches")
     regions = divide(hole, None if source is None else copyable)
     with kernel_threads():
         for k, region in enumerate(regions):

@@ -4,13 +4,13 @@
 a value, its conversion from text and what `tdc methods NAME` prints come from that declaration.
 """
 
-import math
 import numbers
 import types
 import typing
 from dataclasses import dataclass, field, fields
 
 from .. import listed
+from ..bounds import Bounds, in_short
 from ..errors import ConfigError
 
 DECLARATION = "declaration"  # key of a field's metadata
@@ -25,15 +25,13 @@ WORDS = {
 
 
 @dataclass(frozen=True)
-class Declaration:
-    """What is said of a parameter beside its name, type and default.
+class Declaration(Bounds):
+    """What is said of a parameter beside its name, type, default and the bounds of a number or of each number of a tuple.
 
     Attributes
     ----------
     help : str
         What it means.
-    ge, gt, le, lt : float or None
-        Bounds of a number, or of each number of a tuple: at least, above, at most, below. Numbers are finite in any case.
     choices : tuple of str
         Words that it may be.
     units : str
@@ -41,37 +39,8 @@ class Declaration:
     """
 
     help: str
-    ge: float | None = None
-    gt: float | None = None
-    le: float | None = None
-    lt: float | None = None
     choices: tuple[str, ...] = ()
     units: str = ""
-
-    def allows(self, number):
-        """Whether a number is finite and within the bounds."""
-        try:
-            size = float(number)
-        except OverflowError:  # of an integer
-            return False
-        return (math.isfinite(size) and (self.ge is None or size >= self.ge) and (self.gt is None or size > self.gt)
-                and (self.le is None or size <= self.le) and (self.lt is None or size < self.lt))  # fmt: skip
-
-    @property
-    def bounds(self):
-        """The bounds in words."""
-        low, high = (self.gt if self.ge is None else self.ge), (self.lt if self.le is None else self.le)
-        if low is None and high is None:
-            return "a finite number"
-        finite = "" if isinstance(low, int) else " and finite"
-        if high is None:
-            return (f"{_text(low)} or more" if self.gt is None else f"above {_text(low)}") + finite
-        if low is None:
-            return f"at most {_text(high)}" if self.lt is None else f"below {_text(high)}"
-        if self.gt is None and self.lt is None:
-            return f"from {_text(low)} to {_text(high)}"
-        return (f"{'at least' if self.gt is None else 'above'} {_text(low)} and "
-                f"{'at most' if self.lt is None else 'below'} {_text(high)}")  # fmt: skip
 
 
 def parameter(default, help, **declared):
@@ -109,15 +78,10 @@ def _check(name, value, declared):
             raise ConfigError(f"{name} '{value}' is {wrong}", fields=(name,))
     elif isinstance(value, tuple):
         if not all(map(declared.allows, value)):
-            text = f"{name} are {', '.join(map(_text, value))}; they must be {declared.bounds}"
+            text = f"{name} are {', '.join(map(in_short, value))}; they must be {declared.bounds}"
             raise ConfigError(text, fields=(name,))
     elif not declared.allows(value):
-        raise ConfigError(f"{name} is {_text(value)}; it must be {declared.bounds}", fields=(name,))
-
-
-def _text(number):
-    """An integer in full, a float in short."""
-    return str(number) if isinstance(number, numbers.Integral) else f"{number:g}"
+        raise ConfigError(f"{name} is {in_short(value)}; it must be {declared.bounds}", fields=(name,))
 
 
 def convert(config, name, value):

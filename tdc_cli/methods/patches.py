@@ -143,14 +143,14 @@ def share(samples, config, *, rng, monitor=silent):
     scale = calibrate.fit_scale(errors, spreads, noise)
     factor = 1.0
     if scale is not None:
-        changes = [(_finished(v, o, draft, best, noise, rng, progress, Part((0, 0), first)) - draft.result(best))[~o]
+        changes = [(_finished(v, o, draft, best, noise, rng, progress, Part((0, 0), first))[0] - draft.result(best))[~o]
                    for (v, o), draft in zip(samples, drafts)]  # fmt: skip
         factor = _factor_of_last_passes(np.concatenate(changes), errors, noise)
     return replace(first, scale=scale, factor=factor, verdict=_verdict(errors, spreads, noise, rng),
                    warnings=_uncalibrated(scale, errors))  # fmt: skip
 
 
-def complete(values, observed, config=Config(), *, rng, monitor=silent, part=None):
+def complete(values, observed, config=Config(), *, rng, monitor=silent, part=None, left_out=None):
     """Posterior mean of every entry, and standard deviations calibrated on held-out observed entries.
 
     Parameters
@@ -166,6 +166,9 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, part=Non
         Called as ``monitor(done, total, label)``.
     part : Part or None
         Of a picture of which this is a region.
+    left_out : callable or None
+        ``left_out(missing)`` says which of the pixels of a picture that are missing, (H, W) bool, are not worth an estimate; these stay as
+        the field has them, and their standard deviations mean nothing. None: none of them; of clips none in any case.
 
     Returns
     -------
@@ -183,18 +186,20 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, part=Non
             return patches_clip.complete(values, observed, config, rng=rng, monitor=monitor)
     flat = (*values.shape[:2], -1)
     if part is None:
-        done = _completed(values.reshape(flat), observed.reshape(flat), config, rng, monitor)
+        done = _completed(values.reshape(flat), observed.reshape(flat), config, rng, monitor, left_out)
     else:
         done = _completed_part(values.reshape(flat), observed.reshape(flat), config, part, monitor)
     arrays = {name: getattr(done, name) for name in ("mean", "sd", "predictive_sd")}
     return replace(done, **{name: None if a is None else a.reshape(values.shape) for name, a in arrays.items()})
 
 
-def _completed(values, observed, config, rng, monitor):
+def _completed(values, observed, config, rng, monitor, left_out):
     """`complete` of (H, W, C) values of order 1."""
     schedules = schedules_for(observed, config)
     windows = validation_windows(observed, rng) if config.calibrate or config.start == "auto" else []
-    hopeless = max(values.shape[:2]) > TUNED.longest_global or 1 - observed.mean() < TUNED.least_missing_global
+    passed = _passed_over(observed, left_out)
+    worth = ~observed if passed is None else ~observed & ~passed[..., None]
+    hopeless = max(values.shape[:2]) > TUNED.longest_global or worth.mean() < TUNED.least_missing_global
     if config.start == "auto" and (len(windows) > 1 or hopeless):
         config = replace(config, start="field")
         windows = windows if config.calibrate else []
@@ -205,24 +210,24 @@ def _completed(values, observed, config, rng, monitor):
     noise = float(config.noise_std) ** 2
 
     held = [calibrate.hold_out(observed[w], TUNED.held_out, rng, TUNED.most_held_out) for w in windows]
-    drafts = [_draft(values[w], observed[w], h, schedules, noise, config, rng, progress) for w, h in zip(windows, held)]
+    drafts = [_draft(values[w], observed[w], h, schedules, noise, config, rng, progress, left_out=left_out) for w, h in zip(windows, held)]
     best, errors, spreads = _best(drafts)
     progress.leave_out(sum(s.passes for s in schedules[best + 1 :]) - (0 if squares else _draft_passes(schedules[best + 1 :])))
     schedules = schedules[: best + 1]
     if len(drafts) == 1:
         (draft,) = drafts
     else:
-        draft = _draft(values, observed, np.zeros_like(observed), schedules, noise, config, rng, progress)
+        draft = _draft(values, observed, np.zeros_like(observed), schedules, noise, config, rng, progress, left_out=left_out)
     scale = calibrate.fit_scale(errors, spreads, noise)
 
-    estimate = _finished(values, observed, draft, best, noise, rng, progress)
-    parameters = _used(config, schedules, draft, best)
+    estimate, weight = _finished(values, observed, draft, best, noise, rng, progress, passed=passed)
+    parameters = _used(config, schedules, draft, best, weight)
     done = Completion(mean=estimate, noise_std=math.sqrt(noise) if noise else None, parameters=parameters)
     if not config.calibrate:
         return done
     sd = _deviations(draft.variances[best], ~observed if noise == 0 else np.ones_like(observed), scale)
     if scale is not None:
-        sd[~observed] *= _factor_of_last_passes((estimate - draft.result(best))[~observed], errors, noise)
+        sd[~observed] *= _factor_of_last_passes((estimate - draft.result(best))[worth], errors, noise)
     return replace(done, sd=sd, predictive_sd=np.sqrt(sd**2 + noise) if noise else sd, held_out=_verdict(errors, spreads, noise, rng),
                    warnings=_uncalibrated(scale, errors))  # fmt: skip
 
@@ -234,8 +239,8 @@ def _completed_part(values, observed, config, part, monitor):
     rng = np.random.default_rng(shared.grids)
     progress = Progress(monitor, len(blocks(values)), sum(s.passes for s in schedules))
     draft = _draft(values, observed, np.zeros_like(observed), schedules, noise, config, rng, progress, part)
-    estimate = _finished(values, observed, draft, best, noise, rng, progress, part)
-    done = Completion(mean=estimate, noise_std=math.sqrt(noise) if noise else None, parameters=_used(config, schedules, draft, best))
+    estimate, weight = _finished(values, observed, draft, best, noise, rng, progress, part)
+    done = Completion(mean=estimate, noise_std=math.sqrt(noise) if noise else None, parameters=_used(config, schedules, draft, best, weight))
     if not config.calibrate:
         return done
     sd = _deviations(draft.variances[best], ~observed if noise == 0 else np.ones_like(observed), shared.scale)
@@ -244,11 +249,11 @@ def _completed_part(values, observed, config, part, monitor):
     return replace(done, sd=sd, predictive_sd=np.sqrt(sd**2 + noise) if noise else sd, held_out=shared.verdict, warnings=shared.warnings)
 
 
-def _used(config, schedules, draft, best):
+def _used(config, schedules, draft, best, weight):
     """Parameters in force."""
     first = draft.schedules[0].draft[0]
     used = {name: getattr(first, name) for name in ("size", "members", "window", "stride")} | {"passes": sum(s.passes for s in schedules)}
-    return asdict(config) | used | {"global_in_start": draft.start, "global_in_result": draft.shares[best],
+    return asdict(config) | used | {"global_in_start": draft.start, "global_in_result": weight,
                                     "falling_in_result": TUNED.falling_share if best else 0.0}  # fmt: skip
 
 
@@ -259,6 +264,11 @@ def _verdict(errors, spreads, noise, rng):
 def _uncalibrated(scale, errors):
     few = f"only {len(errors)} observed entries could be held out: the standard deviations are not calibrated"
     return (few,) if scale is None else ()
+
+
+def _passed_over(observed, left_out):
+    """Pixels, (H, W), that no estimate is worth; None where all are."""
+    return None if left_out is None else left_out(~observed.any(axis=2))
 
 
 def _draft_passes(schedules):
@@ -282,6 +292,9 @@ class _Draft:
         By each schedule.
     shares : list of float
         For every mixture, that is the first result alone and its mean with each other one, the weight of the global model beside it.
+    agreements : list of float
+        Of the mixtures that have such a weight, at the held-out entries: mean product of what is lacking, truth less mixture, and of what
+        the global model would add, global model less mixture.
     variances : list of ndarray or None
         Relative variances of the mixtures.
     errors : list of ndarray
@@ -294,36 +307,45 @@ class _Draft:
     whole: np.ndarray | None
     estimates: list
     shares: list
+    agreements: list
     variances: list
     errors: list
     spreads: list
 
+    def mixture(self, number):
+        """The first result alone, or its mean with another one."""
+        return _mixed(self.estimates[0], self.estimates[number])
+
     def result(self, number):
         """A mixture, and the global model beside it."""
-        mixed = _mixed(self.estimates[0], self.estimates[number])
+        mixed = self.mixture(number)
         return mixed + self.shares[number] * (self.whole - mixed) if self.shares[number] else mixed
 
 
-def _draft(values, observed, held, schedules, noise, config, rng, progress, part=None):
+def _draft(values, observed, held, schedules, noise, config, rng, progress, part=None, left_out=None):
     """The first part of a run by every schedule, from the field and the global model, with the entries `held` out."""
     kept = observed & ~held
+    passed = _passed_over(kept, left_out)
     start = field.solve(values, kept, noise, prior=part and part.shared.prior).mean
     weight, whole = _global_part(values, kept, held, start, config, rng)
     if weight:
         start = start + weight * (whole - start)
+    held = held if passed is None else held & ~passed[..., None]
     window = config.window or (TUNED.far if weight > TUNED.much else Settings.window)
     schedules = [schedule.changed(window=window) for schedule in schedules]
-    estimates, variances, shares, errors, spreads = [], [], [], [], []
+    estimates, variances, shares, agreements, errors, spreads = [], [], [], [], [], []
     for schedule in schedules:
-        estimate, variance = refine_blocks(values, kept, start, schedule.draft, noise, rng, progress, config.calibrate, **_place(part))
+        estimate, variance = refine_blocks(values, kept, start, schedule.draft, noise, rng, progress, config.calibrate,
+                                           left_out=passed, **_place(part))  # fmt: skip
         estimates.append(estimate)
         mixed = _mixed(estimates[0], estimate)
         variances.append(_mixed(variances[0], variance) if variances else variance)
         share = _best_weight(values, mixed, whole, held) if config.start == "auto" and weight else 0.0
         shares.append(share)
+        agreements.append(float(np.mean(((values - mixed) * (whole - mixed))[held])) if share else 0.0)
         errors.append((mixed + share * (whole - mixed) - values)[held] if share else (mixed - values)[held])
         spreads.append(np.sqrt(variances[-1][held]) if config.calibrate else errors[-1])
-    return _Draft(schedules, weight, whole, estimates, shares, variances, errors, spreads)
+    return _Draft(schedules, weight, whole, estimates, shares, agreements, variances, errors, spreads)
 
 
 def _global_part(values, kept, held, start, config, rng):
@@ -348,16 +370,37 @@ def _place(part):
     return {} if part is None else {"units": part.shared.units, "origin": part.origin}
 
 
-def _finished(values, observed, draft, best, noise, rng, progress, part=None):
-    """Estimate of every entry by the last part of the run, from what the schedules up to number `best` gave in the first."""
-    results = [refine_blocks(values, observed, estimate, schedule.finish, noise, rng, progress, False, **_place(part))[0]
+def _finished(values, observed, draft, best, noise, rng, progress, part=None, passed=None):
+    """Estimate of every entry by the last part of the run, from what the schedules up to number `best` gave in the first, and the weight
+    of the global model in it; pixels that are `passed` over stay as they are."""
+    results = [refine_blocks(values, observed, estimate, schedule.finish, noise, rng, progress, False, left_out=passed, **_place(part))[0]
                if schedule.finish else estimate
                for estimate, schedule in zip(draft.estimates[: best + 1], draft.schedules)]  # fmt: skip
-    estimate = _mixed(results[0], results[best])
+    estimate, weight = _mixed(results[0], results[best]), 0.0
     if draft.shares[best]:
+        before = draft.mixture(best)
+        worth = ~observed if passed is None else ~observed & ~passed[..., None]
+        weight = _weight_in_the_end(draft.agreements[best], (estimate - before)[worth], (draft.whole - before)[worth])
         # What is observed, if only with noise, the patches know better: the global model does not know how much noise there is.
-        estimate = np.where(observed, estimate, estimate + draft.shares[best] * (draft.whole - estimate))
-    return np.where(observed, values, estimate) if noise == 0 else estimate
+        estimate = np.where(observed, estimate, estimate + weight * (draft.whole - estimate))
+    return (np.where(observed, values, estimate) if noise == 0 else estimate), weight
+
+
+def _weight_in_the_end(agreement, changes, additions):
+    """Weight of the global model beside what the last passes have bettered, least squares where a change has nothing to do with the error
+    that it leaves.
+
+    Parameters
+    ----------
+    agreement : float
+        Mean product of what the draft lacked and what the global model would have added, at held-out entries.
+    changes : (n,) ndarray
+        Of missing entries, from the draft to the end.
+    additions : (n,) ndarray
+        What the global model would have added to the draft at the same entries.
+    """
+    apart = np.mean((additions - changes) ** 2)
+    return float(np.clip((agreement - np.mean(changes * additions)) / max(apart, np.finfo(float).tiny), 0.0, 1.0))
 
 
 def _deviations(variance, estimated, scale):

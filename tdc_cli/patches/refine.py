@@ -34,7 +34,8 @@ FLOOR = 3e-3
 
 
 def refine(
-    values, observed, start, stages, *, frames=1, noise_variance=0.0, rng, tick=lambda: None, variance=False, unit=None, origin=(0, 0)
+    values, observed, start, stages, *, frames=1, noise_variance=0.0, rng, tick=lambda: None, variance=False, unit=None, origin=(0, 0),
+    left_out=None,
 ):  # fmt: skip
     """Complete a picture, or the frames of a clip, by patch groups, from a first estimate.
 
@@ -61,6 +62,8 @@ def refine(
         Centre and spread of a larger picture that this is a region of; None: those of what is observed here.
     origin : (int, int)
         Row and column of that picture where the region begins: the grids of all regions are one.
+    left_out : (H, W) ndarray of bool, or None
+        Missing pixels that are not worth an estimate: no group is made for them alone, and most stay as they were.
 
     Returns
     -------
@@ -81,7 +84,7 @@ def refine(
     del start
     if not noise:
         np.copyto(estimate, data, where=known)
-    problem, spread = _Problem(data, known, noise, frames, origin), None
+    problem, spread = _Problem(data, known, noise, frames, origin, left_out), None
     with kernel_threads():
         for settings in stages:
             if settings.share == 1:
@@ -110,6 +113,7 @@ class _Problem:
     noise: float
     frames: int
     origin: tuple
+    left_out: np.ndarray | None
 
     @property
     def shape(self):
@@ -121,6 +125,8 @@ class _Problem:
         before, spread = estimate.copy(), None
         taper = _taper(settings.depth * len(estimate), settings.size, settings.taper)
         absent = np.ones_like(self.known[0]) if self.noise else ~self.known.all(axis=0)
+        if self.left_out is not None:
+            absent &= ~self.left_out
         wanted = _touched(absent.reshape(self.shape), settings)
         ridges = np.geomspace(settings.first_ridge, settings.last_ridge, settings.passes)
         for number, ridge in enumerate(ridges):

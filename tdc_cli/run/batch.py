@@ -20,7 +20,7 @@ from .report import Report
 from .summary import Record
 from .threads import available
 
-LOST = "not done, because a worker process was killed; if memory was short, try fewer `jobs`"
+LOST = "not done, because a worker process was killed; if memory was short, try fewer `jobs`, or workers that have more"
 
 
 def share(jobs, count, asked):
@@ -43,7 +43,7 @@ def share(jobs, count, asked):
     return jobs, asked or max(1, available() // jobs)
 
 
-def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods.silent, executor=None):
+def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods.silent, executor=None, ahead=None):
     """Complete every file, or only look at it.
 
     Parameters
@@ -61,6 +61,8 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
         Called as ``monitor(done, total, label)`` after each file.
     executor : concurrent.futures.Executor or None
         Does the work, `jobs` files at a time, in place of processes of this program.
+    ahead : int or None
+        Files that are submitted and have not ended; None: two for each of the `jobs`. With `fail_fast` it is `jobs`.
 
     Returns
     -------
@@ -72,18 +74,23 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
     # Looked for here too, so that going on with the last of many files does not start processes in vain.
     records |= {i: record for i, task in enumerate(batch.tasks) if task.request is not None and (record := _finished(task.request))}
     jobs = min(jobs, len(batch.tasks) - len(records))
+    # One more file for each process in the queue keeps it from waiting, but would be begun after a failure.
+    ahead = jobs if fail_fast else ahead or 2 * jobs
+
+    # Where a worker is lost before it could answer its file is done again, and may be there already.
+    once = {} if executor is None else {"skip_existing": True}
 
     def todo():
         for i, task in enumerate(batch.tasks):
             if fail_fast and failed:
                 return
             if i not in records:
-                yield i, look if dry else complete, replace(task.request, threads=threads, jobs=1)
+                yield i, look if dry else complete, replace(task.request, threads=threads, jobs=1, **once)
 
     swept = [task.request for task in batch.tasks if task.request is not None and not dry]
     outputs.sweep(swept)
     try:
-        for i, record in _worked_on(todo(), executor, jobs, fail_fast):
+        for i, record in _worked_on(todo(), executor, jobs, ahead):
             records[i] = record or Record(str(batch.tasks[i].path), "failed", f"{batch.tasks[i].path}: {LOST}")
             failed += records[i].status == "failed"
             monitor(len(records), len(batch.tasks), f"files, {failed} failed" if failed else "files")
@@ -161,13 +168,11 @@ def _thumbnail(request):
     return page.thumbnail(written.colour, written.full_range, written.mode == "CMYK")
 
 
-def _worked_on(todo, executor, jobs, fail_fast):
+def _worked_on(todo, executor, jobs, ahead):
     """Iterator over (i, Record) of the calls `todo` as they end; None in place of a Record where a worker was killed."""
     if executor is None and jobs <= 1:
         yield from ((i, work(request)) for i, work, request in todo)
         return
-    # One more file for each process in the queue keeps it from waiting, but would be begun after a failure.
-    ahead = jobs if fail_fast else 2 * jobs
     with contextlib.nullcontext(executor) if executor is not None else Processes(jobs) as pool:
         for i, future in completed(pool, todo, ahead):
             try:

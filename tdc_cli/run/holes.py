@@ -17,11 +17,8 @@ from ..media import stored, tensor
 from ..media.files import digest
 from ..media.masks import Masks, read_mask, read_masks
 from ..media.video.clip_formats import FOLDER
-from ..names import CLIP, TENSOR
+from ..names import CLIP, TENSOR, WHITE
 from .streams import HOLES, stream
-
-# Level, of 255, from which on what a user paints is white.
-WHITE = 128
 
 
 class Holes(Protocol):

@@ -1,17 +1,17 @@
 """One declaration for an option: from it come the check of its value, the command line's option with its help and its key in a
 configuration file, the row in docs/cli.md, the entry in the report, and its part in the fingerprint of finished regions."""
 
-import math
 import numbers
 from dataclasses import MISSING, dataclass, field, fields
 
+from ..bounds import Bounds, in_short
 from ..errors import ConfigError
 from ..names import KINDS_OF_INPUT
 
 
 @dataclass(frozen=True)
-class Option:
-    """What is declared of an option.
+class Option(Bounds):
+    """What is declared of an option, beside the bounds of a number.
 
     Attributes
     ----------
@@ -20,8 +20,6 @@ class Option:
     form : str
         How a value is written: ``text``, ``path``, ``flag``, ``switch`` (on, off or unsaid), ``number``, ``count``, ``choice``, or a
         word for which `cli.options` has a type of its own.
-    ge, gt, le, lt : float or None
-        Bounds of a number: at least, above, at most, below.
     choices : tuple of str, or dict of str to tuple
         For all kinds of input, or for each.
     metavar : str, dict, or None
@@ -40,10 +38,6 @@ class Option:
 
     help: object
     form: str = "text"
-    ge: float | None = None
-    gt: float | None = None
-    le: float | None = None
-    lt: float | None = None
     choices: object = None
     metavar: object = None
     scope: tuple = KINDS_OF_INPUT
@@ -89,17 +83,12 @@ def check_options(instance, kind):
 
 def _check(name, value, declared, kind):
     if declared.form in ("number", "count"):
-        least, above, most, below = declared.ge, declared.gt, declared.le, declared.lt
         whole = declared.form == "count"
         fits = isinstance(value, numbers.Integral if whole else numbers.Real) and not isinstance(value, bool)
-        if not fits or not math.isfinite(value):
-            raise ConfigError(f"`{name}` is {value!r}; give a {'whole' if whole else 'finite'} number")
-        inside = ((least is None or value >= least) and (above is None or value > above)
-                  and (most is None or value <= most) and (below is None or value < below))  # fmt: skip
-        if not inside:
-            bounds = (("at least", least), ("above", above), ("at most", most), ("below", below))
-            words = " and ".join(f"{how} {bound:g}" for how, bound in bounds if bound is not None)
-            raise ConfigError(f"`{name}` is {value:g}; it must be {words}")
+        if not fits:
+            raise ConfigError(f"`{name}` is {value!r}; give a {'whole ' * whole}number")
+        if not declared.allows(value):
+            raise ConfigError(f"`{name}` is {in_short(value)}; it must be {declared.bounds}")
     elif declared.form == "choice":
         choices = declared.of(kind, "choices")
         if choices is not None and value not in choices:

@@ -136,6 +136,12 @@ def completed(executor, calls, ahead):
             yield keys.pop(future), future
 
 
+def alone(seconds, call, *args):
+    """Result of a call in a process of its own, which is killed after so many seconds; raises as `Processes` does."""
+    with Processes(1, fresh=True, seconds=seconds) as pool:
+        return pool.submit(call, *args).result()
+
+
 def _serve(connection, parent):
     """What a worker does: call what comes through the pipe, and send (error, result) back, until nothing comes."""
     _settle(parent)

@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 
 from ..errors import ConfigError
-from ..names import ALPHA, CLIP, CLIP_PATTERNS, FORMATS, PATTERNS, PICTURE, RESIDUALS, STANDARD, TENSOR
+from ..names import ALPHA, CLIP, CLIP_PATTERNS, FORMATS, PATTERNS, PICTURE, RESIDUALS, STANDARD, TENSOR, WHITE
 from .memory import parsed
 from .option import check_options, option
 
@@ -68,7 +68,7 @@ class Request:
         False, form="flag", help={PICTURE: "Black = missing instead.", CLIP: "Black = missing instead.",
                                   TENSOR: "0 = missing instead, where the array says what is observed."})  # fmt: skip
     mask_threshold: float = option(
-        128, form="number", gt=0, le=255, scope=PIXELS,
+        WHITE, form="number", gt=0, le=255, scope=PIXELS,
         help="A mask pixel of at least this level, of 255, is missing; lower where soft edges leave a rim.")  # fmt: skip
     mask_dilate: int = option(
         0, form="count", ge=0, le=10_000, metavar="N", scope=PIXELS, help="Grow the holes by N pixels in every direction.")
@@ -108,7 +108,7 @@ class Request:
     frame_rate: Fraction | None = option(
         None, form="rate", metavar="RATE", scope=(CLIP,), affects_result=False,
         help="Frames a second, 25 or 30000/1001, of an input that holds no times.")  # fmt: skip
-    method: str = option("patches", form="method", defaults={TENSOR: "datc"}, help="How to complete; see 'tdc methods'.")
+    method: str = option("auto", form="method", defaults={TENSOR: "datc"}, help="How to complete; see 'tdc methods'.")
     source: _PATH | None = option(
         None, form="path", metavar="PATH", scope=PIXELS,
         help="Picture that marks, in white, what may be copied into holes by methods that copy, such as exemplar.")  # fmt: skip
@@ -244,6 +244,14 @@ class Request:
         """Whether every output is there: each appears whole, the main one last."""
         return all(path.exists() for path in self.outputs.values())
 
+    def absolute(self):
+        """The same request with all paths from the root, as a process in another folder, or on another machine, needs them."""
+        named = {"input", "output", *(f.name for f in _options(self) if f.metadata["option"].form == "path")}
+        words = ("", STANDARD, *([self.mask] if self.by_transparency else []))
+        given = {name: getattr(self, name) for name in named}
+        paths = {name: Path(path).absolute() for name, path in given.items() if path is not None and str(path) not in map(str, words)}
+        return replace(self, **paths)
+
     def fingerprint(self):
         """All that the completed values depend on and that is said by options, ready for JSON; files by their names only."""
         return {f.name: _plain(getattr(self, f.name)) for f in _options(self) if f.metadata["option"].affects_result}
@@ -258,6 +266,9 @@ class FolderOptions:
     recursive: bool = option(False, form="flag", scope=(PICTURE,), affects_result=False, help="Enter folders in folders.")
     fail_fast: bool = option(
         False, form="flag", scope=(PICTURE,), affects_result=False, help="Begin no further file after one has failed.")
+    cluster: str | None = option(
+        None, metavar="ADDRESS", scope=(PICTURE,), affects_result=False,
+        help="Work on the workers of the Dask scheduler at tcp://HOST:PORT, in place of --jobs; see docs/scale.md.")  # fmt: skip
 
 
 def check(request):

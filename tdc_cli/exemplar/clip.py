@@ -1,0 +1,222 @@
+"""Large holes of clips: what another frame shows, moved to where it belongs; what none shows is copied from elsewhere in the same frame.
+
+What surrounds a hole is taken to move as one affine map says (`register`). A pixel is looked for in the frames before and after, the
+nearest first, until one knows the place that it has there. What is left is filled in the frame that has most of it, as in a picture
+(`fill`), and the offset from every pixel to its source goes along the motion to the other frames, which copy from themselves. So what is
+copied holds still where its source does, moves where that moves, and has the light and the grain of its own frame.
+
+References
+----------
+M. Granados, K. I. Kim, J. Tompkin, J. Kautz, C. Theobalt: Background inpainting for videos with dynamic objects and a free-moving
+camera, ECCV, 2012.
+J.-B. Huang, S. B. Kang, N. Ahuja, J. Kopf: Temporally coherent completion of dynamic video, ACM Trans. Graphics, 2016.
+"""
+
+from functools import cached_property
+
+import numpy as np
+from scipy.ndimage import binary_erosion, map_coordinates, spline_filter
+
+from ..metrics import NORMAL_90
+from . import blend
+from .deep import patch_variance
+from .fill import fill
+from .pyramid import nearest
+from .register import WHOLE, View, agreement, moved, points, register, whole
+
+# Frames may differ, once moved, by this share of the variance within patches around the hole; else the one does not show the other.
+ALIKE = 0.5
+# Places between pixels are interpolated where everything is known this many pixels around.
+SUPPORT = 2
+
+
+class Clip:
+    """Frames of a clip with a hole, which is filled step by step.
+
+    Parameters
+    ----------
+    values : (T, H, W, C) float64 ndarray
+    hole, blank : (T, H, W) bool ndarray
+        To be filled; neither known nor to be filled. Every frame knows something.
+
+    Attributes
+    ----------
+    values : ndarray
+        Filled as far as `hole`, of the same shape as it was given, says.
+    spread : (T, H, W, C) float64 ndarray
+        Standard deviations of what has been filled.
+    """
+
+    def __init__(self, values, hole, blank):
+        self.values, self.hole, self.blank = np.where((hole | blank)[..., None], 0.0, values), hole.copy(), blank.copy()
+        self.spread = np.zeros(values.shape)
+        # Frames move as what was known of them at the beginning does.
+        self._known = ~(hole | blank)
+        self._registered = {}
+        self._splines = {}
+
+    @cached_property
+    def _frames(self):
+        return [_Frame(values, known) for values, known in zip(self.values, self._known, strict=True)]
+
+    def carry(self):
+        """Fill what other frames show.
+
+        Returns
+        -------
+        share : (T, H, W) float32 ndarray
+            Of what was filled, how far the two frames differ around it, relative to the variance within patches; else infinite.
+        gap : (T, H, W) int ndarray
+            How many frames away it was seen; 0 where it was not.
+        """
+        share, gap = np.full(self.hole.shape, np.inf, np.float32), np.zeros(self.hole.shape, int)
+        count, width = len(self.values), self.hole.shape[2]
+        for t in range(count):
+            for s in sorted(range(count), key=lambda s, t=t: (abs(s - t), s))[1:]:
+                pixels = np.flatnonzero(self.hole[t])
+                if not len(pixels):
+                    break
+                rows, columns = np.divmod(pixels, width)
+                if not self._frames[s].shows(moved(self._way(t, s), rows, columns)).any():
+                    continue
+                map_, error = self._map(t, s)
+                relative = error / max(self._frames[t].variance, np.finfo(float).tiny)
+                if relative > ALIKE:
+                    continue
+                shown, made = self._frames[s].sampled(map_, rows, columns)
+                here = pixels[shown]
+                light, sd = self._compared(t, s, map_)
+                self._put(t, here, made[shown] + light, sd)
+                share[t].flat[here], gap[t].flat[here] = relative, abs(s - t)
+        return share, gap
+
+    def invent(self, copyable, rng, tell):
+        """Fill what is left.
+
+        Parameters
+        ----------
+        copyable : (H, W) bool ndarray
+            Where may be copied from, as far as it is known.
+        rng : numpy.random.Generator
+        tell : callable
+            Called as ``tell(share)`` with the share of the work that is done.
+        """
+        total = max(int(self.hole.sum()), 1)
+        while self.hole.any():
+            r = int(np.argmax(self.hole.sum(axis=(1, 2))))
+            fresh, shape = self.hole[r].copy(), self.hole[r].shape
+            done = fill(self.values[r], fresh, self.blank[r], copyable & ~fresh & ~self.blank[r], rng=rng, tell=lambda share: None)
+            self._put(r, done.pixels, done.values, done.spread)
+            offsets = np.zeros((*shape, 2), int)
+            offsets[fresh] = np.stack(np.divmod(done.origins, shape[1]), axis=1) - np.stack(np.divmod(done.pixels, shape[1]), axis=1)
+            for t in np.flatnonzero(self.hole.any(axis=(1, 2))):
+                self._follow(int(t), r, fresh, offsets, copyable)
+            tell(1 - self.hole.sum() / total)
+
+    def _follow(self, t, r, fresh, offsets, copyable):
+        """Fill in frame t what frame r had not known before either, `fresh` (H, W), from where `offsets` (H, W, 2) say."""
+        map_, _ = self._map(t, r)
+        pixels = np.flatnonzero(self.hole[t])
+        rows, columns = np.divmod(pixels, fresh.shape[1])
+        places = moved(map_, rows, columns)
+        there = np.rint(places).astype(int)
+        within = _inside(there, fresh.shape)
+        within[within] = fresh[tuple(there[:, within])]
+        pixels, rows, columns, places, there = pixels[within], rows[within], columns[within], places[:, within], there[:, within]
+        if not len(pixels):
+            return
+        offset = np.rint(np.linalg.inv(map_)[:2, :2] @ offsets[tuple(there)].T).astype(int)
+        origins = np.stack([rows, columns]) + offset
+        own = _inside(origins, fresh.shape)
+        own[own] = (self._known[t] & copyable)[tuple(origins[:, own])]
+        seen = [map_coordinates(self.values[r, ..., c], places[:, ~own], order=1, mode="nearest") for c in range(self.values.shape[3])]
+        spread = self.spread[r][tuple(there)]
+        self._put(t, pixels[~own], np.stack(seen, axis=-1), spread[~own])
+        if own.any():
+            hole = np.zeros(fresh.shape, bool)
+            hole.flat[pixels[own]] = True
+            blank = self.blank[t] | (self.hole[t] & ~hole)
+            origins = origins[0, own] * fresh.shape[1] + origins[1, own]
+            made = blend.copy(self.values[t], hole, blank, pixels[own], origins)
+            known = self.values[t][self._known[t]]
+            self._put(t, pixels[own], np.clip(made, known.min(axis=0), known.max(axis=0)), spread[own])
+
+    def _put(self, t, pixels, values, spread):
+        for whole_, made in ((self.values, values), (self.spread, spread)):
+            whole_[t].reshape(self.hole[t].size, -1)[pixels] = made
+        self.hole[t].flat[pixels] = False
+
+    def _way(self, t, s):
+        """The map from frame t to frame s by way of all frames between."""
+        map_ = np.eye(3)
+        for k in range(min(t, s), max(t, s)):
+            map_ = self._next(k)[0] @ map_
+        return map_ if s >= t else np.linalg.inv(map_)
+
+    def _next(self, k):
+        """The map from frame k to the next one, and how they differ."""
+        if k not in self._registered:
+            self._registered[k] = register(self._frames[k].view, self._frames[k + 1].view)
+        return self._registered[k]
+
+    def _map(self, t, s):
+        """The map from frame t to frame s, found from these two, and the mean squared difference of the frames under it."""
+        way, views = self._way(t, s), (self._frames[t].view, self._frames[s].view)
+        return (way, agreement(*views, way)) if whole(way) or abs(s - t) == 1 else register(*views, way)
+
+    def _compared(self, t, s, map_):
+        """Difference of light of two frames and standard deviation of what remains, channel by channel, from what both know."""
+        rows, columns = points(self._known[t])
+        shown, made = self._frames[s].sampled(map_, rows, columns)
+        apart = self.values[t][rows[shown], columns[shown]] - made[shown]
+        light = np.median(apart, axis=0)
+        return light, np.quantile(np.abs(apart - light), 0.9, axis=0) / NORMAL_90
+
+
+class _Frame:
+    """A frame as it was given: (H, W, C) values known at (H, W) pixels."""
+
+    def __init__(self, values, known):
+        self._values, self._known = values, known
+
+    @cached_property
+    def view(self):
+        return View.of(self._values, self._known)
+
+    @cached_property
+    def variance(self):
+        """Mean variance within patches, of the mean of the channels."""
+        found = patch_variance(self.view.greys[0][..., None], self._known)
+        return float(found[self._known].mean())
+
+    @cached_property
+    def _spline(self):
+        filled = nearest(self._values, self._known)
+        return [spline_filter(filled[..., c], mode="mirror") for c in range(filled.shape[2])]
+
+    @cached_property
+    def _surrounded(self):
+        return binary_erosion(self._known, iterations=SUPPORT, border_value=1).astype(np.float32)
+
+    def shows(self, places):
+        """Whether the pixels nearest to places (2, n) are known."""
+        near = np.rint(places).astype(int)
+        shown = _inside(near, self._known.shape)
+        shown[shown] = self._known[tuple(near[:, shown])]
+        return shown
+
+    def sampled(self, map_, rows, columns):
+        """Which of some pixels have places here that are known, (n,), and their values, (n, C); others mean nothing."""
+        places = moved(map_, rows, columns)
+        if whole(map_):
+            near = np.clip(np.rint(places).astype(int), 0, np.array(self._known.shape)[:, None] - 1)
+            return self.shows(places), self._values[tuple(near)]
+        shown = map_coordinates(self._surrounded, places, order=1, mode="constant") >= WHOLE
+        made = [map_coordinates(plane, places, order=3, mode="mirror", prefilter=False) for plane in self._spline]
+        seen = self._values[self._known]
+        return shown, np.clip(np.stack(made, axis=-1), seen.min(axis=0), seen.max(axis=0))
+
+
+def _inside(places, shape):
+    """Whether places, (2, n), lie in a picture."""
+    return ((places >= 0) & (places < np.array(shape)[:, None])).all(axis=0)

@@ -1,0 +1,181 @@
+"""How what surrounds a hole moves from one frame to another: one affine map, found where both frames are known.
+
+Squared differences, those of outliers weighing less, are lowered by Gauss-Newton steps from coarse to fine scales; light that changes
+alike everywhere is a further unknown. A simpler map is taken wherever it agrees as well: none, whole pixels, a translation. So what
+stands still is copied as it is, and nothing is interpolated without need.
+
+References
+----------
+B. D. Lucas, T. Kanade: An iterative image registration technique with an application to stereo vision, IJCAI, 1981.
+M. J. Black, P. Anandan: The robust estimation of multiple motions, Computer Vision and Image Understanding, 1996.
+M. Granados, K. I. Kim, J. Tompkin, J. Kautz, C. Theobalt: Background inpainting for videos with dynamic objects and a free-moving
+camera, ECCV, 2012.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.ndimage import map_coordinates
+
+from .pyramid import halved, nearest
+
+# The coarsest scale is at least this wide, and shifts up to FARTHEST of its pixels are tried there.
+COARSEST, FARTHEST = 24, 4
+# Pixels that a step looks at, at most; the least that an affine map asks for.
+MOST, LEAST = 4000, 200
+# Steps at a scale; a step that moves no pixel by more than this ends them.
+STEPS, SETTLED = 12, 5e-3
+# A simpler map may agree worse by this factor; a difference is an outlier from this many median ones on.
+SIMPLER, OUTLIER = 1.02, 6.0
+# Share of a pixel that is known, from which on it counts as known.
+WHOLE = 0.999
+IDENTITY = np.eye(3)
+# From a scale to the one half as fine: pixel i of that lies in the middle of pixels 2 i and 2 i + 1.
+HALVING = np.array([[0.5, 0, -0.25], [0, 0.5, -0.25], [0, 0, 1]])
+
+
+@dataclass(frozen=True)
+class View:
+    """A frame at several scales, finest first.
+
+    Attributes
+    ----------
+    greys : tuple of (h, w) float32 ndarray
+        Means of the channels; where not known as the nearest pixel that is.
+    known : tuple of (h, w) bool ndarray
+    """
+
+    greys: tuple
+    known: tuple
+
+    @classmethod
+    def of(cls, values, known):
+        """That of (H, W, C) `values` known at (H, W) `known`, somewhere at least."""
+        grey = nearest(values, known).mean(axis=2, dtype=np.float32)
+        greys, masks = [grey], [known]
+        while min(grey.shape) >= 2 * COARSEST:
+            plane, weight = halved(greys[-1][..., None], masks[-1])
+            if not (weight >= WHOLE).any():
+                break
+            masks.append(weight >= WHOLE)
+            grey = nearest(plane, masks[-1])[..., 0]
+            greys.append(grey)
+        return cls(tuple(greys), tuple(masks))
+
+
+def register(one, other, start=None):
+    """The map from pixels of `one` to places of `other`, and how well the frames agree under it.
+
+    Parameters
+    ----------
+    one, other : View
+        Of the same shape.
+    start : (3, 3) ndarray or None
+        A map to begin with at the finest scale; None: looked for from the coarsest on.
+
+    Returns
+    -------
+    (3, 3) ndarray
+        Of ``(row, column, 1)``.
+    float
+        Mean squared difference where both are known, outliers cut, the change of light taken out.
+    """
+    depth = min(len(one.greys), len(other.greys))
+    if start is None:
+        found = _shift(one, other, depth - 1)
+        for level in range(depth - 1, -1, -1):
+            found = _improved(one, other, level, found, affine=False)
+            if level:
+                found = np.linalg.inv(HALVING) @ found @ HALVING
+        start = found
+    else:
+        start = _improved(one, other, 0, start, affine=False)
+    affine = _improved(one, other, 0, start, affine=True)
+    shift = IDENTITY.copy()
+    shift[:2, 2] = np.rint(start[:2, 2])
+    pure = np.allclose(start[:2, :2], np.eye(2), atol=1e-9)
+    candidates = [IDENTITY, shift, start, affine] if pure else [start, affine]
+    costs = [agreement(one, other, m) for m in candidates]
+    chosen = next(k for k, cost in enumerate(costs) if cost <= SIMPLER**2 * min(costs) + 1e-12)
+    return candidates[chosen], costs[chosen]
+
+
+def agreement(one, other, map_):
+    """Mean squared difference of two frames where both are known, outliers cut, the change of light taken out; infinite where none is."""
+    apart, *_ = _differences(one, other, 0, map_)
+    if not len(apart):
+        return np.inf
+    limit = OUTLIER * float(np.median(np.abs(apart)))
+    return float(np.minimum(apart**2, limit**2).mean()) if limit else 0.0
+
+
+def moved(map_, rows, columns):
+    """Places, (2, n) float64, of the pixels at `rows` and `columns` under a map."""
+    return map_[:2] @ np.stack([rows, columns, np.ones(len(rows))])
+
+
+def whole(map_):
+    """Whether a map moves all by whole pixels."""
+    return bool((map_[:2, :2] == np.eye(2)).all() and (map_ == np.rint(map_)).all())
+
+
+def points(known):
+    """Rows and columns of up to `MOST` of the known pixels, evenly."""
+    places = np.flatnonzero(known)
+    return np.divmod(places[:: -(-len(places) // MOST) or 1], known.shape[1])
+
+
+def _differences(one, other, level, map_):
+    """Differences of the frames where both are known, their median taken out, and which (rows, columns, places) they belong to."""
+    rows, columns = points(one.known[level])
+    places = moved(map_, rows, columns)
+    sure = map_coordinates(other.known[level].astype(np.float32), places, order=1, mode="constant") >= WHOLE
+    rows, columns, places = rows[sure], columns[sure], places[:, sure]
+    apart = map_coordinates(other.greys[level], places, order=1, mode="nearest") - one.greys[level][rows, columns]
+    return apart.astype(float) - (np.median(apart) if len(apart) else 0.0), rows, columns, places
+
+
+def _shift(one, other, level):
+    """The best translation by whole pixels of a scale."""
+    best, lowest = IDENTITY, np.inf
+    steps = [(r, c) for r in range(-FARTHEST, FARTHEST + 1) for c in range(-FARTHEST, FARTHEST + 1)]
+    for step in sorted(steps, key=lambda s: s[0] ** 2 + s[1] ** 2):
+        map_ = IDENTITY.copy()
+        map_[:2, 2] = step
+        apart, *_ = _differences(one, other, level, map_)
+        cost = np.abs(apart).mean() if 2 * len(apart) > min(MOST, np.count_nonzero(one.known[level])) else np.inf
+        if cost < lowest:
+            best, lowest = map_, cost
+    return best
+
+
+def _improved(one, other, level, map_, affine):
+    """A map after Gauss-Newton steps on the differences of one scale."""
+    slopes = np.gradient(other.greys[level]) if min(other.greys[level].shape) > 1 else None
+    if slopes is None:
+        return map_
+    middle, unit = (np.array(one.greys[level].shape) - 1) / 2, max(one.greys[level].shape) / 2
+    for _ in range(STEPS):
+        apart, rows, columns, places = _differences(one, other, level, map_)
+        if len(apart) < LEAST if affine else len(apart) < 2:
+            break
+        down, across = (map_coordinates(slope, places, order=1, mode="nearest").astype(float) for slope in slopes)
+        terms = [down, across, np.ones(len(apart))]
+        if affine:
+            y, x = (rows - middle[0]) / unit, (columns - middle[1]) / unit
+            terms += [down * y, down * x, across * y, across * x]
+        terms = np.stack(terms)
+        scale = max(OUTLIER * float(np.median(np.abs(apart))), 1e-6)
+        weights = np.maximum(1 - (apart / scale) ** 2, 0) ** 2
+        normal = (terms * weights) @ terms.T
+        normal[np.diag_indices(len(normal))] += 1e-3 * np.trace(normal[:2, :2]) / 2 * (np.arange(len(normal)) != 2) + 1e-12
+        change = np.linalg.solve(normal, -(terms * weights) @ apart)
+        step = np.zeros((3, 3))
+        step[:2, 2] = change[:2]
+        if affine:
+            step[:2, :2] = change[3:].reshape(2, 2) / unit
+            step[:2, 2] -= step[:2, :2] @ middle
+        map_ = map_ + step
+        if np.abs(change[:2]).max() < SETTLED and np.abs(change[3:]).max(initial=0) < SETTLED:
+            break
+    return map_

@@ -1,0 +1,144 @@
+"""Holes that can be predicted by `patches`, the inside of deep ones by `exemplar`: decided pixel by pixel, by what the posterior knows.
+
+Where no hole is deep (`tdc_cli.exemplar.deep`) the result is that of `patches`, bit for bit. In a deep hole its estimate is kept where its
+variance is at most a share of the variance of the surroundings; where it is more, the mean says less than it leaves open, and the pixel is
+filled with what looks right, what was predicted beside it being known.
+"""
+
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+from scipy.ndimage import binary_opening, find_objects
+
+from ..errors import ConfigError
+from ..exemplar.deep import core, deep, patch_variance
+from ..tensor import check_observed
+from . import Completion, exemplar, patches, patches_clip, silent
+from .exemplar_clip import as_given, by_frame, fill_clip
+from .parameters import parameter
+
+# Pixels beside the holes that the estimate looks at.
+MARGIN = 64
+# What a frame within the reach of groups shows of a deep hole of a clip is taken from it as it is where the frames, moved, differ by at
+# most this share of the variance around; else groups do better.
+AGREEING = 0.1
+
+
+@dataclass(frozen=True)
+class Config(patches.Config):
+    """Parameters of the passes, as of `patches`, and where inventing begins."""
+
+    line: float = parameter(
+        0.5, "In deep holes, share of the variance of the surroundings that an estimate may leave open; what leaves more is invented.", ge=0
+    )
+
+
+def complete(values, observed, config=Config(), *, rng, monitor=silent, source=None):
+    """As `patches.complete`, and as `exemplar.complete` where holes are too deep for that.
+
+    Parameters
+    ----------
+    values : (H, W, ...) ndarray of float
+        Modes 0 and 1 are the picture, all further modes together its channels, but for the one that counts the frames of a clip. Entries
+        where `observed` is False are never read.
+    observed : (H, W, ...) ndarray of bool
+        True = observed.
+    config : Config
+    rng : numpy.random.Generator
+    monitor : callable
+        Called as ``monitor(done, total, label)``.
+    source : (H, W) ndarray of bool, or None
+        True = may be copied. None: all known pixels.
+
+    Returns
+    -------
+    Completion
+        Its standard deviations are those of `patches` where it was predicted, and those of `exemplar` where it was invented.
+
+    Raises
+    ------
+    ConfigError
+        `frames` is not a mode of the values, or `source` has another size.
+    """
+    check_observed(values, observed)
+    if source is not None and source.shape != values.shape[:2]:
+        raise ConfigError(f"source has {' x '.join(map(str, source.shape))} pixels, the values {' x '.join(map(str, values.shape[:2]))}")
+    if config.frames is not None:
+        return _complete_clip(values, observed, config, rng, monitor, source)
+    flat = (*values.shape[:2], -1)
+    known = observed.reshape(flat)
+    whole = known.all(axis=2) if source is None else known.all(axis=2) & source
+    holes = deep(~known.any(axis=2)) if whole.any() else np.zeros(values.shape[:2], bool)
+    if not holes.any():
+        return patches.complete(values, observed, config, rng=rng, monitor=monitor)
+    box = _box(~known.all(axis=2)) if config.noise_std == 0 else np.s_[:, :]
+    done = patches.complete(
+        values[box], observed[box], config, rng=rng, monitor=lambda k, total, label: monitor(k, total + 1, label), left_out=core
+    )
+    mean = np.where(observed, values, 0.0).copy(order="C")
+    mean[box] = done.mean
+    sd, invented = np.zeros(values.shape), holes
+    if done.sd is not None:
+        sd[box] = done.sd
+        part = known[box].any(axis=2)
+        invented = holes.copy()
+        invented[box] &= ~_sure(done.mean.reshape(known[box].shape), done.sd.reshape(known[box].shape), part, config.line)
+    left = np.broadcast_to(~invented[..., None], known.shape)
+    exemplar.fill_picture(mean.reshape(flat), sd.reshape(flat), left, source, rng, lambda share: monitor(99, 100, "filling"),
+                          predicted=holes & ~invented)  # fmt: skip
+    monitor(100, 100, "filling")
+    if done.sd is None:
+        return replace(done, mean=mean, invented=invented)
+    return replace(done, mean=mean, sd=sd, predictive_sd=np.hypot(sd, done.noise_std) if done.noise_std else sd, invented=invented)
+
+
+def _complete_clip(values, observed, config, rng, monitor, source):
+    """`complete` of a clip: what frames nearby show is left to the groups, unless whole frames agree; the rest of deep holes is filled."""
+    if config.frames >= values.ndim:
+        raise ConfigError(f"frames is {config.frames}, but the modes of the values are 0 to {values.ndim - 1}", fields=("frames",))
+    known = by_frame(observed, config.frames)
+    complete_ = known.all(axis=3) if source is None else known.all(axis=3) & source
+    # A frame without a pixel to copy is left to the groups.
+    holes = np.stack([deep(~frame.any(axis=2)) & whole.any() for frame, whole in zip(known, complete_, strict=True)])
+    if not holes.any():
+        return patches.complete(values, observed, config, rng=rng, monitor=monitor)
+
+    def leave(share, gap):
+        return (gap > 0) & (gap <= patches_clip.REACH) & (share > AGREEING)
+
+    given, unknown = by_frame(np.where(observed, values, 0.0), config.frames), ~known.all(axis=3) & ~holes
+    filled = fill_clip(given, holes, unknown, source, rng, lambda share: monitor(round(10 * share), 100, "filling"), leave)
+    where, made, sd = (as_given(stacked, values.shape, config.frames) for stacked in (
+        np.broadcast_to(filled.filled[..., None], known.shape), filled.values, filled.spread))  # fmt: skip
+    invented = np.moveaxis(filled.invented, 0, -1)
+    if (observed | where).all() and config.noise_std == 0:
+        monitor(100, 100, "filling")
+        sd = sd if config.calibrate else None
+        return Completion(mean=made, sd=sd, predictive_sd=sd, invented=invented, parameters=asdict(config))
+    done = patches.complete(np.where(where, made, values), observed | where, config, rng=rng, monitor=monitor)
+    mean = np.where(where, made, done.mean)
+    if done.sd is None:
+        return replace(done, mean=mean, invented=invented)
+    sd = np.where(where, sd, done.sd)
+    return replace(done, mean=mean, sd=sd, predictive_sd=np.hypot(sd, done.noise_std) if done.noise_std else sd, invented=invented)
+
+
+def _box(lost):
+    """Rows and columns about everything that is lost, (H, W), and `MARGIN` more."""
+    return tuple(slice(max(0, s.start - MARGIN), s.stop + MARGIN) for s in find_objects(lost.astype(np.int8))[0])
+
+
+def _sure(mean, sd, known, line):
+    """Pixels, (H, W), whose estimates leave open at most the share `line` of the variance of the known pixels around, channels together."""
+    sure = ((sd**2).sum(axis=2) <= line * patch_variance(mean, known)) & ~core(~known)
+    # Without specks that are predicted, which nothing known is next to.
+    return binary_opening(sure | known, np.ones((3, 3))) & ~known
+
+
+def warm_up(order, config):
+    """Compile every kernel on tiny pictures, so that compilation is not counted as work."""
+    patches.warm_up(order, config)
+    hole = np.zeros((16, 16, 1), bool)
+    hole[6:9, 6:9] = True
+    picture = np.random.default_rng(0).random(hole.shape)
+    exemplar.fill_picture(picture, np.zeros(hole.shape), ~hole, None, np.random.default_rng(0), lambda share: None)
