@@ -1,15 +1,29 @@
 """What is refused before anything is decoded, whatever the format."""
 
+import contextlib
 import os
+from contextvars import ContextVar
 
 from ..errors import InputError
+from ..memory import budget
 from .formats import ALL_TYPES
-from .memory import free
 
 # Pixels of a file of any size. A larger picture must have a file as large as the best that deflate can do, which packs a run of equal
 # bytes 1032 times: what tells of more is a decompression bomb.
 LARGEST = 100_000_000
 MOST_PACKED = 1100
+# What the user says that may be taken, see `memory.budget`: whoever decodes is many calls away from whoever knows.
+_ASKED: ContextVar[str | None] = ContextVar("memory", default=None)
+
+
+@contextlib.contextmanager
+def keeping_to(memory):
+    """Within the block, pictures are read that take up to `memory`, a text such as ``2G``; None: up to half of what is free."""
+    before = _ASKED.set(memory)
+    try:
+        yield
+    finally:
+        _ASKED.reset(before)
 
 
 def check_single(pages, path, first=0):
@@ -40,20 +54,37 @@ def check_size(width, height, path, stored=None, each=1):
     """
     if width * height <= LARGEST:
         return
-    size = width * height * each
-    if stored is None or size > MOST_PACKED * stored:
-        raise too_large(f"{width}x{height} pixels", path)
-    there = free()
-    if there is not None and size > there / 2:
+    told = f"{path}: {width}x{height} pixels"
+    if stored is None:
+        raise InputError(f"{told}; frames of up to {LARGEST // 10**6} megapixels are read; scale it down or crop it")
+    check_packed(width, height, path, stored, each)
+    allowed, size = budget(_ASKED.get()), width * height * each
+    if allowed is not None and size > allowed:
         raise InputError(
-            f"{path}: {width}x{height} pixels take {size / 2**30:.1f} GiB, more than half of the memory that is free; scale it down, "
-            "crop it, or save it as an uncompressed or tiled TIFF or a .npy array, which are read region by region"
+            f"{told} take {size / 2**30:.1f} GiB of memory, more than the {allowed / 2**30:.1f} GiB that may be taken; give more `memory`, "
+            "crop it, or save it as a TIFF or a .npy array, which are read region by region"
         )
 
 
-def too_large(size, path):
-    """InputError for a picture whose size is beyond `LARGEST` without the bytes for it."""
-    return InputError(f"{path}: {size}; up to {LARGEST // 10**6} megapixels are read from a file as small as this; scale it down or crop it")
+def check_packed(width, height, path, stored, each):
+    """Refuse a picture of more than `LARGEST` pixels that takes more bytes than its file can have packed, unless the user says how many.
+
+    Parameters
+    ----------
+    width, height, path, stored, each
+        See `check_size`.
+
+    Raises
+    ------
+    InputError
+    """
+    size = width * height * each
+    if _ASKED.get() is None and width * height > LARGEST and size > MOST_PACKED * stored:
+        raise InputError(
+            f"{path}: {width}x{height} pixels in a file of {stored} bytes, as files have that are made to fill the memory; up to "
+            f"{LARGEST // 10**6} megapixels are read from one so small; give a `memory` that holds them, such as "
+            f"{1 + 2 * size // 2**30}G, or crop it"
+        )
 
 
 def check_memory(size, what):

@@ -36,7 +36,7 @@ def decode(content, path, page=None):
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:
-        with warnings.catch_warnings(), silent_decoder(), _large_chunks():
+        with warnings.catch_warnings(), silent_decoder(), _own_limits():
             warnings.simplefilter("ignore")  # what Pillow warns of is either refused below or of no concern to the user
             picture = Image.open(io.BytesIO(content))
             name = _check_kind(picture, path, page, len(content))
@@ -95,16 +95,20 @@ def in_known_mode(picture, path):
 
 
 @contextlib.contextmanager
-def _large_chunks():
-    """Within the block profiles and texts of a PNG may be as large as `_LARGEST_CHUNK`: Pillow takes those beyond 1 MB for damage."""
-    from PIL import PngImagePlugin
+def _own_limits():
+    """Within the block limits are ours, not Pillow's.
 
-    before = PngImagePlugin.MAX_TEXT_CHUNK
-    PngImagePlugin.MAX_TEXT_CHUNK = _LARGEST_CHUNK
+    Those of pixels are in `limits`; profiles and texts of a PNG may be as large as `_LARGEST_CHUNK`: Pillow takes those beyond 1 MB for
+    damage.
+    """
+    from PIL import Image, PngImagePlugin
+
+    before = Image.MAX_IMAGE_PIXELS, PngImagePlugin.MAX_TEXT_CHUNK
+    Image.MAX_IMAGE_PIXELS, PngImagePlugin.MAX_TEXT_CHUNK = None, _LARGEST_CHUNK
     try:
         yield
     finally:
-        PngImagePlugin.MAX_TEXT_CHUNK = before
+        Image.MAX_IMAGE_PIXELS, PngImagePlugin.MAX_TEXT_CHUNK = before
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ import numpy as np
 from . import array, metadata, tiff, tiff_tags
 from .files import digest, write_file
 from .formats import EXTENSIONS, FORMATS
-from .limits import check_type
+from .limits import check_packed, check_type
 from .pixels import Media
 
 # Smaller pictures, in bytes, are held.
@@ -101,6 +101,7 @@ def _of_tiff(path):
         size = page.imagelength * page.imagewidth * page.samplesperpixel * (page.dtype.itemsize if page.dtype else 0)
         if len(pages) > 1 or size < LEAST or page.axes not in ("YX", "YXS") or page.photometric == 0 or page.colormap is not None:
             return None
+        check_packed(page.imagewidth, page.imagelength, path, file.filehandle.size, page.samplesperpixel)
         tags = metadata.directory(file.filehandle, page.offset)
         found = metadata.of_directory(tags)
         mode, alpha = tiff.mode_of(page, path)

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 from ..errors import InputError
-from ..media.memory import limit
+from ..memory import limit
 
 
 @dataclass(frozen=True)

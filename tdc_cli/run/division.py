@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ConfigError, InputError, MaskError
+from ..memory import budget
 from ..names import PICTURE
 from .cost import clip_cost, cost, process_space, words_of
-from .memory import budget
 from .regions import SAMPLE, SAMPLES, Region, divide, tiled, tiles
 from .solve import estimates_known, gives_uncertainty
 

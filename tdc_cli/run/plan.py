@@ -10,6 +10,7 @@ import numpy as np
 from .. import holes, methods
 from ..errors import ConfigError, MaskError, OutputExists
 from ..holes import in_any_channel
+from ..media.limits import keeping_to
 from ..media.stored import row_slices
 from ..names import CLIP, PICTURE, STANDARD, TENSOR
 from . import configure, outputs, sinks, sources
@@ -155,6 +156,11 @@ def prepare(request, monitor=methods.silent):
     OutputError
         Results that could not be written.
     """
+    with keeping_to(request.memory):
+        return _prepare(request, monitor)
+
+
+def _prepare(request, monitor):
     start = time.perf_counter()
     method, kind = methods.get(request.method), request.kind
     check(request)

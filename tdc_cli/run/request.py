@@ -7,8 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from ..errors import ConfigError
+from ..memory import parsed
 from ..names import ALPHA, CLIP, CLIP_PATTERNS, FORMATS, PATTERNS, PICTURE, RESIDUALS, STANDARD, TENSOR, WHITE
-from .memory import parsed
 from .option import check_options, option
 
 # What the main result is called in a report.
