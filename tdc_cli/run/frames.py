@@ -8,6 +8,7 @@ import numpy as np
 
 from ..holes import in_any_channel
 from ..media import Media
+from ..media.stored import row_slices
 from ..media.video import Clip
 from ..view.display import limits
 from .holes import Holes
@@ -200,12 +201,14 @@ def survey(incomplete, monitor, by_channel=False):
     shown = [] if source.full_range else [np.zeros(0)]
     ranged = incomplete.in_time and incomplete.truth is not None and incomplete.truth.dtype.kind == "f"
     for frame in incomplete.frames(pictures=incomplete.holes.looks or ranged, truth=ranged):
-        absent = ~frame.observed
-        counts[frame.number] = np.count_nonzero(absent)
-        if counts[frame.number]:
-            pixels[frame.number] = counts[frame.number] if source.mode == "tensor" else np.count_nonzero(in_any_channel(absent))
-        if coverage is not None and frame.inside:
-            coverage.add(frame.observed)
+        for rows in row_slices(frame.observed.shape):
+            observed = frame.observed[rows]
+            count = observed.size - int(np.count_nonzero(observed))
+            counts[frame.number] += count
+            if count:
+                pixels[frame.number] += count if source.mode == "tensor" else np.count_nonzero(in_any_channel(~observed))
+            if coverage is not None and frame.inside:
+                coverage.add(observed, rows.start)
         grey += frame.grey_levels
         by_value += frame.by_value
         if frame.truth is not None and frame.inside:
