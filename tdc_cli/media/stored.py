@@ -20,6 +20,7 @@ from .pixels import Media
 LEAST = 2**27
 # Rows that are read at a time where all of them are gone through.
 ROWS = 512
+_PLAIN = (1, 2, 5)  # photometric interpretations: grey, RGB, inks
 
 
 class Stored:
@@ -98,8 +99,7 @@ def _of_tiff(path):
     with tiff.opened(path, path) as file:
         pages, copies = tiff.main_pages(file)
         page = pages[0]
-        size = page.imagelength * page.imagewidth * page.samplesperpixel * (page.dtype.itemsize if page.dtype else 0)
-        if len(pages) > 1 or size < LEAST or page.axes not in ("YX", "YXS") or page.photometric == 0 or page.colormap is not None:
+        if len(pages) > 1 or not _is_plain(page):
             return None
         check_packed(page.imagewidth, page.imagelength, path, file.filehandle.size, page.samplesperpixel)
         tags = metadata.directory(file.filehandle, page.offset)
@@ -128,6 +128,14 @@ def _of_tiff(path):
     if held:
         notes = (*notes, *tiff.nodata_notes(path, numbers))
     return Media(stored, mode, str(path), "", found, "TIFF", tuple(notes), numbers if held and not as_nan else ())  # type: ignore[arg-type]
+
+
+def _is_plain(page):
+    """Whether a page is large, and its values are those of the picture: no palette, no single bits, black is 0, channels together."""
+    if page.dtype is None or page.axes not in ("YX", "YXS") or page.photometric not in _PLAIN or page.colormap is not None:
+        return False
+    size = page.imagelength * page.imagewidth * page.samplesperpixel * page.dtype.itemsize
+    return size >= LEAST and np.min(page.bitspersample) == np.max(page.bitspersample) == 8 * page.dtype.itemsize
 
 
 def _read_tiff(path, rows, columns):

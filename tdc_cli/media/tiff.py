@@ -18,8 +18,8 @@ _WHITE_IS_ZERO, _RGB = 0, 2
 _PREMULTIPLIED, _STRAIGHT = 1, 2  # kinds of alpha
 COPIES = "reduced copies or masks on further pages"
 _REDUCED, _MASK = 1, 4  # bits of the kind of a page that is no picture of its own
-# Side of tiles where the file that was read had none, and bytes of values beyond which a file is a BigTIFF.
-TILE, LARGEST_TIFF = 256, 2**32 - 2**25
+# Side of tiles where the file that was read had none, bytes of values beyond which a file is a BigTIFF, and of the largest strips that are kept.
+TILE, LARGEST_TIFF, LARGEST_STRIP = 256, 2**32 - 2**25, 2**26
 # Values of a float that stand for what is missing are NaN from here on: sums with them would not be finite.
 HUGE = 1e290
 
@@ -245,34 +245,53 @@ def _described(media):
 
 
 def write_rows(bands, media, file):
-    """Write the values of `media` into an open binary file, in tiles, from `bands` of its rows; without further directories.
+    """Write the values of `media` into an open binary file from `bands` of its rows; without further directories.
 
+    Strips and tiles are those of the file that was read, as `encode` has them; tiles where it had none or strips too large to be held.
     What is larger than a TIFF file holds becomes a BigTIFF.
     """
     import tifffile
 
     options, (order, _, tags) = _options(media), _described(media)
-    options.pop("rowsperstrip", None)
-    options.setdefault("tile", (TILE, TILE))
-    values = media.values
-    large = values.nbytes > LARGEST_TIFF
-    with tifffile.TiffWriter(file, bigtiff=large, byteorder=order) as writer:
-        pieces = _tiles(bands, values.shape, options["tile"], values.dtype.newbyteorder(order))
+    values, dtype = media.values, media.dtype.newbyteorder(order)
+    strip = options.get("rowsperstrip")
+    if "tile" in options or (strip and strip * (values.nbytes // values.shape[0]) <= LARGEST_STRIP):
+        pieces = _tiles(bands, values.shape, options["tile"], dtype) if "tile" in options else _strips(bands, strip, dtype)
+    else:
+        options.pop("rowsperstrip", None)
+        options["tile"] = (TILE, TILE)
+        pieces = _tiles(bands, values.shape, options["tile"], dtype)
+    with tifffile.TiffWriter(file, bigtiff=values.nbytes > LARGEST_TIFF, byteorder=order) as writer:
         writer.write(pieces, shape=values.shape, dtype=values.dtype, extratags=tags, **options)
+
+
+def _strips(bands, rows, dtype):
+    """Strips of so many rows, compressed, from bands of rows; tifffile takes no other ones from an iterator."""
+    from tifffile import COMPRESSION, TIFF
+
+    compressed = TIFF.COMPRESSORS[COMPRESSION.ADOBE_DEFLATE]
+    for strip in _cut(bands, rows):
+        yield compressed(np.ascontiguousarray(strip, dtype))
 
 
 def _tiles(bands, shape, tile, dtype):
     """Tiles of a picture of this shape, row by row of them, from bands of its rows; filled up with zeros at the right and the bottom."""
     length, across = tile
-    held = np.empty((0, *shape[1:]), dtype)
-    done = 0
+    for rows in _cut(bands, length):
+        for column in range(0, shape[1], across):
+            part = rows[:, column : column + across]
+            piece = np.zeros((length, across, *shape[2:]), dtype)
+            piece[: part.shape[0], : part.shape[1]] = part
+            yield piece
+
+
+def _cut(bands, length):
+    """Bands of `length` rows, the last one of what is left, from bands of any number of rows."""
+    held = None
     for band in bands:
-        held = np.concatenate([held, band.astype(dtype, copy=False)])
-        done += len(band)
-        while len(held) >= length or (done == shape[0] and len(held)):
-            rows, held = held[:length], held[length:]
-            for column in range(0, shape[1], across):
-                part = rows[:, column : column + across]
-                piece = np.zeros((length, across, *shape[2:]), dtype)
-                piece[: part.shape[0], : part.shape[1]] = part
-                yield piece
+        held = band if held is None or not len(held) else np.concatenate([held, band])
+        while len(held) >= length:
+            yield held[:length]
+            held = held[length:]
+    if held is not None and len(held):
+        yield held
