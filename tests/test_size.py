@@ -161,3 +161,114 @@ def test_damage_within_a_picture_that_stays_in_its_file_is_told_and_nothing_is_l
     result = tdc("complete-image", "a.tif", "-o", "b.tif", "--mask", "h.png", *QUICK, *REGION, "-q")
     assert result.exit_code != 0 and result.stderr.startswith("tdc: a.tif: damaged") and result.stderr.count("\n") == 1
     assert not any(name.startswith((".", "b.")) for name in os.listdir())
+
+
+# Regions and memory
+
+
+def test_a_dry_run_tells_regions_memory_and_time(tdc, holes):
+    np.save("a.npy", heights("float32"))
+    words = ["complete-image", "a.npy", "-o", "b.npy", "--mask", "h.png", *QUICK, *REGION, "--jobs", "2", "--dry-run"]
+    told = report_of(tdc(*words, "--json"))
+    assert told["workers"] == 2 and told["estimate"]["bytes"] > 0
+    missing = holes.copy()
+    for region in told["regions"]:
+        (top, bottom), (left, right) = region["rows"], region["columns"]
+        missing[top:bottom, left:right] = False
+        assert region["seen_rows"][0] <= top < bottom <= region["seen_rows"][1] and max(bottom - top, right - left) <= 64 + 8
+    assert not missing.any()
+    line = tdc(*words).stdout.splitlines()[-1]
+    assert line.startswith(f"  {len(told['regions'])} regions of up to ") and " pixels, margins and all, 2 at a time, about 1 s on one core and " in line
+    assert not Path("b.npy").exists()
+
+
+@pytest.mark.parametrize("memory_, region", [("60M", None), ("1G", "whole")])
+def test_a_picture_beyond_the_memory_is_refused_in_one_line_with_the_way_out(tdc, holes, memory_, region, monkeypatch):
+    np.save("a.npy", heights("float32"))
+    if region:  # an estimate of a small picture that is beyond it
+        monkeypatch.setattr(division, "cost", lambda method, entries, missing: (1.0, 2.5e9))
+    words = ["complete-image", "a.npy", "-o", "b.npy", "--mask", "h.png", *QUICK, "--memory", memory_]
+    result = tdc(*words, *(["--region", region] if region else []))
+    assert result.exit_code == 2 and result.stderr.startswith("tdc: a.npy: ") and result.stderr.count("\n") == 1
+    assert f"more than the {division.words_of(memory.parsed(memory_))}" in result.stderr or "may take" in result.stderr
+    assert "give --memory " in result.stderr and ("leave out --region whole" in result.stderr) == (region == "whole")
+
+
+def test_methods_that_need_the_whole_are_refused_beyond_the_memory_with_the_way_out(tdc, holes):
+    np.save("a.npy", heights("float32"))
+    words = ["complete-image", "a.npy", "-o", "b.npy", "--mask", "h.png", "--method", "datc"]
+    result = tdc(*words, "--memory", "150M")
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1
+    assert result.stderr.startswith("tdc: a.npy: method datc works on the whole at once and takes about ")
+    assert result.stderr.endswith("or try a method that works region by region, such as patches or field\n")
+    result = tdc(*words, *REGION)
+    line = "--region: method datc needs the whole of a picture with these parameters; leave it out"
+    assert (result.exit_code, result.stderr) == (2, f"tdc: {line}\n")
+
+
+@pytest.mark.parametrize("said", ["2X", "-1G", "0", "", "nan"])
+def test_sizes_of_memory_that_are_none_are_refused(complete, said):
+    result = complete("--mask", "m.png", "--memory", said)
+    assert (result.exit_code, result.stderr) == (2, f"tdc: --memory is {said!r}; give a size such as 2G or 500M\n")
+
+
+@pytest.mark.parametrize("said, size", [("2G", 2 * 2**30), ("500M", 500 * 2**20), ("1.5 GiB", 3 * 2**29), ("4096", 4096), ("64kb", 2**16)])
+def test_sizes_of_memory_are_read_as_people_write_them(said, size):
+    assert memory.parsed(said) == size
+
+
+def test_less_memory_makes_smaller_regions_and_says_which(tdc, holes, monkeypatch):
+    np.save("a.npy", heights("float32"))
+    monkeypatch.setattr(division, "WHOLE", 0)
+    monkeypatch.setattr(division, "SIDES", (128, 64, 32))
+    monkeypatch.setattr(division, "cost", lambda method, entries, missing: (1.0, 1e8 + 1e4 * entries))
+    words = ["complete-image", "a.npy", "--mask", "h.png", "--method", "biharmonic", "-o"]
+    plenty, little = tdc(*words, "b.npy", "--memory", "2G"), tdc(*words, "c.npy", "--memory", "255M")
+    assert (plenty.exit_code, plenty.stderr.count("regions of")) == (0, 0)
+    note = "tdc: note: a.npy: is completed in regions of 64 pixels, to keep to 270 MB of memory; where there is more, --region 64 gives the same result"
+    assert little.exit_code == 0 and note in little.stderr.splitlines()
+    assert tdc(*words, "d.npy", "--memory", "2G", "--region", "64", "-q").exit_code == 0
+    assert Path("c.npy").read_bytes() == Path("d.npy").read_bytes()
+
+
+def test_a_bomb_is_refused_unless_memory_is_named_that_holds_it(tdc, monkeypatch):
+    Image.new("1", (12_000, 12_000)).save("bomb.png", optimize=True)
+    words = ["complete-image", "bomb.png", "-o", "b.png", "--missing-ratio", "0.1", *QUICK]
+    result = tdc(*words)
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1
+    assert result.stderr.startswith("tdc: bomb.png: 12000x12000 pixels in a file of ") and "give a --memory that holds them" in result.stderr
+    result = tdc(*words, "--memory", "100M")
+    line = "12000x12000 pixels take 0.1 GiB of memory, more than the 0.1 GiB that may be taken; give more --memory, crop it, or save it as a"
+    assert result.exit_code == 2 and result.stderr.startswith(f"tdc: bomb.png: {line}") and result.stderr.count("\n") == 1
+    Image.new("1", (600, 400)).save("small.png")
+    monkeypatch.setattr(limits, "LARGEST", 100_000)
+    words[1] = "small.png"
+    assert tdc(*words).exit_code == 2
+    assert tdc(*words, "--memory", "2G", "-q").exit_code == 0
+
+
+# Side by side, and going on
+
+
+def test_regions_side_by_side_in_any_number_give_the_same_bytes(tdc, holes):
+    np.save("a.npy", heights("float32", 3))
+    words = ["complete-image", "a.npy", "--mask", "h.png", "--method", "field", *REGION, "--seed", "3", "-q"]
+    for jobs in (1, 2):
+        assert tdc(*words, "--jobs", jobs, "-o", f"{jobs}.npy", "--uncertainty", f"sd{jobs}.npy").exit_code == 0
+    assert Path("1.npy").read_bytes() == Path("2.npy").read_bytes() and Path("sd1.npy").read_bytes() == Path("sd2.npy").read_bytes()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_that_was_killed_goes_on_and_leaves_nothing_behind(tdc, holes, jobs):
+    tifffile.imwrite("a.tif", heights("float32"), tile=(32, 32), metadata=None)
+    words = ["complete-image", "a.tif", "--mask", "h.png", "--method", "field", "--region", "32", "--jobs", str(jobs), "-q", "-o"]
+    assert tdc(*words, "whole.tif").exit_code == 0
+    work = Path(".b.tif.tdc-work")
+    with subprocess.Popen([sys.executable, "-m", "tdc_cli", *words, "b.tif"], start_new_session=True) as process:
+        wait_for(lambda: any(work.glob("*.npz")) or process.poll() is not None)
+        os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL and work.exists() and not Path("b.tif").exists()
+    assert tdc(*words, "b.tif").exit_code == 2  # neither taken nor thrown away unasked
+    assert tdc(*words, "b.tif", "--resume").exit_code == 0
+    assert Path("b.tif").read_bytes() == Path("whole.tif").read_bytes()
+    assert sorted(os.listdir()) == ["a.png", "a.tif", "b.tif", "h.png", "m.png", "whole.tif"]

@@ -90,19 +90,23 @@ def _tell(plan, verbose, dry_run):
 
 
 def _regions(plan):
-    """In words, how a clip is divided and what that takes."""
+    """In words, how an input is divided and what that takes."""
     from ..run import cost
 
     if not plan.regions:
         return "nothing to complete"
-    count, longest = len(plan.regions), max(region.stop - region.start for region in plan.regions)
-    how = f"{count} chunks of up to {longest} frames, overlaps and all" if count > 1 else f"one chunk of {longest} frames"
-    return f"{how}, {cost.in_words(plan.estimate)}"
+    parts = []
+    if plan.incomplete.in_time:
+        count, longest = len({region.first for region in plan.regions}), max(region.stop - region.start for region in plan.regions)
+        parts.append(f"{count} chunks of up to {longest} frames, overlaps and all" if count > 1 else f"one chunk of {longest} frames")
+    if plan.tiled:
+        high, wide = (max(end - start for start, end in (region.seen[axis] for region in plan.regions)) for axis in (1, 2))
+        parts.append(f"{len(plan.regions)} regions of up to {wide}x{high} pixels, margins and all, {plan.workers} at a time")
+    return ", ".join([*parts, cost.in_words(plan.estimate)])
 
 
 def _describe(plan, as_json):
     """Print what a dry run would do."""
-    from ..run import cost
     from ..run.describe import describe
 
     if as_json:
@@ -127,7 +131,7 @@ def _describe(plan, as_json):
     echo(line)
     for name, path in plan.request.outputs.items():
         echo(f"  {name}: {path}")
-    echo(f"  {_regions(plan) if in_time else cost.in_words(plan.estimate)}")
+    echo(f"  {_regions(plan)}")
 
 
 def _tell_done(plan, report, as_json, quiet):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ConfigError, InputError, MaskError
+from ..media.stored import Stored
 from ..memory import budget
 from ..names import PICTURE
 from .cost import clip_cost, cost, process_space, words_of
@@ -22,6 +23,9 @@ WHOLE = 1_500_000
 # Sides of the tiles of pictures and of clips, in pixels: the largest that fits is taken.
 SIDES = (1024, 512, 256, 128)
 CLIP_SIDES = (384, 256, 192, 128)
+# Bytes of what says where something is missing while it is made, for each pixel or entry: the mask as decoded and as read, what it marks,
+# what is observed. And of what draws them.
+_MARKS, _DRAWN = 4, 17
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,11 @@ def _of_frame(request, method, config, incomplete, seen):
 def _held(request, method, config, incomplete):
     """Bytes of what is held of a picture beside the regions: its colours as read and as written, what is observed, deviations, the truth."""
     source, entries = incomplete.source, incomplete.entries
+    drawn = _DRAWN * entries if request.missing_ratio else 0
+    if isinstance(source.media.values, Stored):
+        by_entry = incomplete.holes.looks or request.missing_ratio
+        marks = _MARKS * (entries if by_entry else int(np.prod(source.shape[:2])))
+        return max(marks, drawn) + (0 if request.reference is None else source.dtype.itemsize * entries)
     each = 3 * source.dtype.itemsize + 1
     if gives_uncertainty(method, config) and (request.uncertainty or request.panel or request.html):
         each += 8 if source.dtype == np.float64 else 4
@@ -139,7 +148,7 @@ def _held(request, method, config, incomplete):
         each += 12
     if request.reference is not None:
         each += source.dtype.itemsize
-    return each * entries
+    return max(each * entries, source.dtype.itemsize * entries + drawn)
 
 
 def _largest(method, windows):
