@@ -1,6 +1,5 @@
 """Pictures larger than what is held at a time: regions, reading and writing by rows, memory, killing and going on."""
 
-import json
 import os
 import signal
 import subprocess
@@ -186,7 +185,7 @@ def test_a_dry_run_tells_regions_memory_and_time(tdc, holes):
 def test_a_picture_beyond_the_memory_is_refused_in_one_line_with_the_way_out(tdc, holes, memory_, region, monkeypatch):
     np.save("a.npy", heights("float32"))
     if region:  # an estimate of a small picture that is beyond it
-        monkeypatch.setattr(division, "cost", lambda method, entries, missing: (1.0, 2.5e9))
+        monkeypatch.setattr(division, "cost", lambda method, entries, missing, channels=1: (1.0, 2.5e9))
     words = ["complete-image", "a.npy", "-o", "b.npy", "--mask", "h.png", *QUICK, "--memory", memory_]
     result = tdc(*words, *(["--region", region] if region else []))
     assert result.exit_code == 2 and result.stderr.startswith("tdc: a.npy: ") and result.stderr.count("\n") == 1
@@ -221,7 +220,7 @@ def test_less_memory_makes_smaller_regions_and_says_which(tdc, holes, monkeypatc
     np.save("a.npy", heights("float32"))
     monkeypatch.setattr(division, "WHOLE", 0)
     monkeypatch.setattr(division, "SIDES", (128, 64, 32))
-    monkeypatch.setattr(division, "cost", lambda method, entries, missing: (1.0, 1e8 + 1e4 * entries))
+    monkeypatch.setattr(division, "cost", lambda method, entries, missing, channels=1: (1.0, 1e8 + 1e4 * entries))
     words = ["complete-image", "a.npy", "--mask", "h.png", "--method", "biharmonic", "-o"]
     plenty, little = tdc(*words, "b.npy", "--memory", "2G"), tdc(*words, "c.npy", "--memory", "255M")
     assert (plenty.exit_code, plenty.stderr.count("regions of")) == (0, 0)
@@ -245,6 +244,15 @@ def test_a_bomb_is_refused_unless_memory_is_named_that_holds_it(tdc, monkeypatch
     words[1] = "small.png"
     assert tdc(*words).exit_code == 2
     assert tdc(*words, "--memory", "2G", "-q").exit_code == 0
+
+
+def test_files_side_by_side_share_the_memory(tdc, holes):
+    for name in ("in/a.npy", "in/b.npy"):
+        Path("in").mkdir(exist_ok=True)
+        np.save(name, heights("float32"))
+    words = ["complete-image", "in", "--mask", "h.png", "--method", "datc", "--memory", "300M", "--dry-run", "-o"]
+    refused = tdc(*words, "out", "--jobs", "2").stderr
+    assert "more than the 160 MB that it may take" in refused and tdc(*words, "out").exit_code == 0
 
 
 # Side by side, and going on

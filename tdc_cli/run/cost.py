@@ -28,7 +28,7 @@ class Cost:
     space : float
         Bytes of a run without a picture: interpreter, libraries, compiled code.
     space_each, space_missing : float
-        Bytes for every entry, for every missing entry.
+        Bytes for every entry, for every missing entry; of methods that complete one channel after the other, of one channel.
     """
 
     each: float
@@ -49,7 +49,7 @@ SMALL = 100_000  # as `methods.datc.SMALL`
 # From `fbcp` on: pictures of 256x256 or 512x512 with half of the pixels missing alone.
 COSTS = {
     "tdc_cli.methods.field": Cost(1.5, 5, 120e6, 50),
-    "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 500),
+    "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 2400),
     "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300),
     "tdc_cli.methods.auto": Cost(0.5, 530, 250e6, 60, first=40),
     "tdc_cli.methods.patches": Cost(0.5, 530, 250e6, 60, first=40),
@@ -75,7 +75,7 @@ COSTS = {
 CLIP_COSTS = dict.fromkeys(("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 1500, 250e6, 120, most=170))
 
 
-def cost(method, entries, missing):
+def cost(method, entries, missing, channels=1):
     """Seconds of one core and bytes that completing a picture takes.
 
     Parameters
@@ -83,19 +83,21 @@ def cost(method, entries, missing):
     method : methods.Method
         A variant of another method costs what that one does.
     entries, missing : int
+    channels : int
 
     Returns
     -------
     (float, float)
     """
-    return _cost(COSTS[method.module], entries, missing)
+    return _cost(COSTS[method.module], entries, missing, missing / channels if method.by_channel else missing)
 
 
-def _cost(each, entries, missing):
+def _cost(each, entries, missing, together):
+    """Seconds and bytes, of `together` missing entries at a time."""
     rate = each.each if each.small is None or entries > SMALL else each.small
     of_missing = min(each.missing * missing, each.most * entries)
     seconds = 1e-6 * (rate * entries + of_missing + each.first * min(entries, FIRST)) if missing else 0.0
-    return seconds, each.space + each.space_each * entries + each.space_missing * missing
+    return seconds, each.space + each.space_each * entries + each.space_missing * together
 
 
 def clip_cost(method, entries, windows):
@@ -114,7 +116,7 @@ def clip_cost(method, entries, windows):
     (float, float)
     """
     each = CLIP_COSTS.get(method.module, COSTS[method.module])
-    found = [_cost(each, entries * frames, estimated) for frames, estimated in windows]
+    found = [_cost(each, entries * frames, estimated, estimated / frames if method.by_channel else estimated) for frames, estimated in windows]
     return sum(seconds for seconds, _ in found), max((space for _, space in found), default=0.0)
 
 

@@ -86,7 +86,8 @@ def _of_frame(request, method, config, incomplete, seen):
     box = ((0, 1), *((0, n) for n in source.shape[:2]))
     if not count and not known:
         return Division((), False, 1, *cost(method, entries, count))
-    seconds, space = cost(method, entries, count)
+    channels = 1 if request.kind != PICTURE else entries // int(np.prod(source.shape[:2]))
+    seconds, space = cost(method, entries, count, channels)
     whole = Division((Region(box, box),), False, 1, seconds, space)
     margin = method.margin(config) if request.kind == PICTURE else None
     if request.region is not None and request.region != "whole" and margin is None:
@@ -97,23 +98,23 @@ def _of_frame(request, method, config, incomplete, seen):
     small = int(np.prod(source.shape[:2])) <= WHOLE and space <= REGION_BYTES
     if request.region is None and small and (allowed is None or space <= allowed):
         return whole
-    channels, held = entries // int(np.prod(source.shape[:2])), _held(request, method, config, incomplete)
+    held = _held(request, method, config, incomplete)
 
     def cut(side):
         planes = tiles(seen.coverage, side, margin, everything=known)
         return tiled((whole.regions[0],), planes), [_estimated(seen.coverage, channels, plane) for _, plane in planes]
 
     sides = SIDES if request.region is None else (request.region,)
-    usual = next((side for side in sides if _largest(method, cut(side)[1]) <= REGION_BYTES), sides[-1])
+    usual = next((side for side in sides if _largest(method, cut(side)[1], channels) <= REGION_BYTES), sides[-1])
     for side in sides[sides.index(usual) :]:
         regions, windows = cut(side)
-        largest = _largest(method, windows)
+        largest = _largest(method, windows, channels)
         if allowed is None or held + largest <= allowed:
             break
     else:
         raise InputError(
             f"{source.path}: takes about {words_of(held + largest)} of memory in regions of {side} pixels, and may take "
-            f"{words_of(allowed)}; give {_more(held + largest)}, or a part of it"
+            f"{words_of(allowed)}; give {_more(held + largest)}, or try a part of it"
         )
     workers = max(1, min(request.jobs, len(regions)))
     while workers > 1 and allowed is not None and _together(held, largest, workers) > allowed:
@@ -151,9 +152,9 @@ def _held(request, method, config, incomplete):
     return max(each * entries, source.dtype.itemsize * entries + drawn)
 
 
-def _largest(method, windows):
+def _largest(method, windows, channels):
     """Bytes of the region that takes most, with its process."""
-    return max(cost(method, *window)[1] for window in windows)
+    return max(cost(method, *window, channels)[1] for window in windows)
 
 
 def _together(held, largest, workers):
