@@ -47,13 +47,25 @@ def complete(request, *, as_json, dry_run, quiet, verbose, progress):
         return _describe(plan, as_json)
     outputs.sweep([request])
     try:
-        with _kept(plan, quiet), options.working(), shown(wanted) as monitor:
-            report = execute(plan, monitor)
+        with _workers(plan) as (plan, executor), _kept(plan, quiet), options.working(), shown(wanted) as monitor:
+            report = execute(plan, monitor, executor)
     except options.Failed as failed:
         if not (request.skip_existing and isinstance(failed.error, OutputExists)):
             raise
         return _tell_skipped(request, quiet)  # another run was quicker
     return _tell_done(plan, report, as_json, quiet)
+
+
+@contextlib.contextmanager
+def _workers(plan):
+    """Within the block, the plan for whoever does the work and the executor of a cluster; None: this machine. Files stay here."""
+    if plan.request.cluster is None:
+        yield plan, None
+        return
+    from ..run.cluster import connected
+
+    with connected(plan.request.cluster) as cluster:
+        yield plan.by_workers(cluster.workers), cluster.executor
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """Everything that can be found before any work."""
 
 import hashlib
+import math
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from ..errors import ConfigError, MaskError, OutputExists
 from ..holes import in_any_channel
 from ..media.limits import keeping_to
 from ..media.stored import row_slices
+from ..memory import budget
 from ..names import CLIP, PICTURE, STANDARD, TENSOR
 from . import configure, outputs, sinks, sources
 from .division import divided
@@ -25,6 +27,10 @@ from .request import MAIN, Request, check
 from .solve import estimates_known, gives_uncertainty
 from .store import Folder, Memory
 from .unchanged import Snapshot
+
+# Bytes of an entry that waits for a worker elsewhere: a double and whether it is observed, as they are and as they are sent.
+_SENT = 18
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -127,10 +133,26 @@ class Plan:
         rate = None if source.rate is None else str(source.rate)
         return said | {"shape": [source.count, *shape], "frames": source.count, "rate": rate}
 
+    def by_workers(self, count):
+        """The same on so many workers elsewhere, one thread each unless the user says otherwise; no more of them than regions can be held for.
+
+        What travels to them waits here meanwhile: values, what is observed, and both once more while they are sent.
+        """
+        pixels = int(np.prod(self.source.shape[:2]))
+        largest = max((_SENT * self.incomplete.entries // pixels * _seen_pixels(region) for region in self.regions), default=1)
+        allowed = budget(self.request.memory)
+        if allowed is not None:
+            count = max(1, min(count, int(allowed // largest)))
+        return replace(self, workers=count, request=replace(self.request, threads=self.request.threads or 1))
+
     def changed(self, number):
         """Whether the frame of this number is estimated."""
         inside = self.incomplete.begin <= number < self.incomplete.end
         return bool(inside and (self.survey.counts[number] or estimates_known(self.config)))
+
+
+def _seen_pixels(region):
+    return math.prod(stop - start for start, stop in region.seen)
 
 
 def prepare(request, monitor=methods.silent):
