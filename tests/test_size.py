@@ -280,3 +280,27 @@ def test_a_run_that_was_killed_goes_on_and_leaves_nothing_behind(tdc, holes, job
     assert tdc(*words, "b.tif", "--resume").exit_code == 0
     assert Path("b.tif").read_bytes() == Path("whole.tif").read_bytes()
     assert sorted(os.listdir()) == ["a.png", "a.tif", "b.tif", "h.png", "m.png", "whole.tif"]
+
+
+# The method that is taken where none is named
+
+
+def test_without_deep_holes_the_default_method_divides(tdc, holes):
+    np.save("a.npy", heights("float32")[:70, :100])
+    Image.fromarray(pixels("h.png")[:70, :100]).save("h.png")
+    words = ["complete-image", "a.npy", "--mask", "h.png", *REGION, "-q", "-o"]
+    assert tdc(*words, "default.npy").exit_code == 0
+    assert tdc(*words, "patches.npy", "--method", "patches").exit_code == 0
+    assert Path("default.npy").read_bytes() == Path("patches.npy").read_bytes()
+
+
+def test_no_border_cuts_a_deep_hole(tdc, folder, monkeypatch):
+    np.save("a.npy", heights("float32")[:60, :64])
+    words = ["complete-image", "a.npy", "--mask-box", "24,20,14,14", "-q", "-o"]
+    result = tdc(*words, "b.npy", "--region", "32")
+    line = "--region: method auto needs the whole of a picture with these holes; leave it out"
+    assert (result.exit_code, result.stderr) == (2, f"tdc: {line}\n")
+    assert tdc(*words, "held.npy", "--reference", "a.npy", "--report", "held.json").exit_code == 0
+    monkeypatch.setattr(stored, "LEAST", 0)
+    assert tdc(*words, "rows.npy", "--reference", "a.npy", "--report", "rows.json").exit_code == 0
+    assert Path("rows.npy").read_bytes() == Path("held.npy").read_bytes()

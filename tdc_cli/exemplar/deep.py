@@ -1,5 +1,7 @@
 """Where holes are deep: too far from what is known for an estimate to be more than a smear, and with enough around them to copy from."""
 
+import itertools
+
 import numpy as np
 from scipy.ndimage import label, maximum_filter, mean, minimum_filter, uniform_filter
 
@@ -9,6 +11,8 @@ SIDE = 9
 RIM = 6
 # Of the pixels within AROUND of a deep hole, this share is known; where less is, what is missing is scattered.
 AROUND, KNOWN = 8, 0.5
+# Side of the pieces in which deep holes are looked for in large pictures, and pixels seen on each side of them.
+PIECE, BESIDE = 1024, 64
 # The variance of the surroundings of a pixel is the mean of those within patches of known pixels in a square about it, of these sides.
 PATCH, SURROUNDINGS = 7, 4 * RIM + 1
 
@@ -36,6 +40,19 @@ def deep(lost):
     shares = mean(~lost, near, np.arange(1, count + 1))
     # A hole with nothing around it, in a picture that is lost but for it, has no share at all.
     return np.r_[False, np.nan_to_num(shares) >= KNOWN][labels]
+
+
+def any_deep(observed):
+    """Whether a picture of any size has a deep hole; looked for in pieces, so that it takes little memory.
+
+    Parameters
+    ----------
+    observed : (H, W, ...) ndarray of bool
+        True = observed.
+    """
+    places = itertools.product(*(range(0, n, PIECE) for n in observed.shape[:2]))
+    windows = (tuple(slice(max(0, start - BESIDE), start + PIECE + BESIDE) for start in place) for place in places)
+    return any(deep(~part.reshape(*part.shape[:2], -1).any(axis=2)).any() for part in (observed[window] for window in windows))
 
 
 def core(lost):

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.ndimage import binary_opening, find_objects
 
 from ..errors import ConfigError
-from ..exemplar.deep import core, deep, patch_variance
+from ..exemplar.deep import any_deep, core, deep, patch_variance
 from ..tensor import check_observed
 from . import Completion, exemplar, patches, patches_clip, silent
 from .exemplar_clip import as_given, by_frame, fill_clip
@@ -33,7 +33,20 @@ class Config(patches.Config):
     )
 
 
-def complete(values, observed, config=Config(), *, rng, monitor=silent, source=None):
+def margin(config):
+    """See the package; that of `patches`."""
+    return patches.margin(config)
+
+
+def needs_whole(observed):
+    """See the package; what is copied into a deep hole is to go together, whatever its size."""
+    return any_deep(observed)
+
+
+share = patches.share
+
+
+def complete(values, observed, config=Config(), *, rng, monitor=silent, source=None, part=None):
     """As `patches.complete`, and as `exemplar.complete` where holes are too deep for that.
 
     Parameters
@@ -49,6 +62,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
         Called as ``monitor(done, total, label)``.
     source : (H, W) ndarray of bool, or None
         True = may be copied. None: all known pixels.
+    part : Part or None
+        A region of a larger picture, which has no deep holes.
 
     Returns
     -------
@@ -65,6 +80,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
         raise ConfigError(f"source has {' x '.join(map(str, source.shape))} pixels, the values {' x '.join(map(str, values.shape[:2]))}")
     if config.frames is not None:
         return _complete_clip(values, observed, config, rng, monitor, source)
+    if part is not None:
+        return patches.complete(values, observed, config, rng=rng, monitor=monitor, part=part)
     flat = (*values.shape[:2], -1)
     known = observed.reshape(flat)
     whole = known.all(axis=2) if source is None else known.all(axis=2) & source

@@ -90,13 +90,16 @@ def _of_frame(request, method, config, incomplete, seen):
     seconds, space = cost(method, entries, count, channels)
     whole = Division((Region(box, box),), False, 1, seconds, space)
     margin = method.margin(config) if request.kind == PICTURE else None
-    if request.region is not None and request.region != "whole" and margin is None:
-        raise ConfigError(f"`region`: method {method.name} needs the whole of a picture with these parameters; leave it out")
-    if margin is None or request.region == "whole":
-        _check_whole(request, method, source, space, allowed, margin is not None)
-        return whole
     small = int(np.prod(source.shape[:2])) <= WHOLE and space <= REGION_BYTES
     if request.region is None and small and (allowed is None or space <= allowed):
+        return whole
+    why = "parameters"
+    if margin is not None and request.region != "whole" and method.needs_whole(next(incomplete.frames()).observed):
+        margin, why = None, "holes"
+    if request.region is not None and request.region != "whole" and margin is None:
+        raise ConfigError(f"`region`: method {method.name} needs the whole of a picture with these {why}; leave it out")
+    if margin is None or request.region == "whole":
+        _check_whole(request, method, source, space, allowed, margin is not None)
         return whole
     held = _held(request, method, config, incomplete)
 
@@ -238,8 +241,9 @@ def _planes(request, method, config, incomplete, seen, most):
         if request.region is not None:
             return planes
         if clip_cost(method, max(sizes), [(frames, frames * max(sizes))])[1] <= REGION_BYTES:
-            return planes if max(sizes) < entries else []
-    return planes if max(sizes) < entries else []
+            break
+    cut = len(planes) > 1 and method.cuts_no_holes
+    return planes if max(sizes) < entries and not cut else []
 
 
 def _usual_length(method, entries, densest):

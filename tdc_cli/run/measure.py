@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import metrics
-from ..media.stored import row_slices
+from ..media.stored import Stored, row_slices
 from ..names import CLIP, TENSOR
 
 
@@ -38,7 +38,7 @@ def measures_for(plan):
         return None
     if plan.request.kind != CLIP:
         compare = metrics.compare_tensor if plan.request.kind == TENSOR else metrics.compare
-        if plan.tiled:
+        if plan.request.kind != TENSOR and (plan.tiled or isinstance(source.media.values, Stored)):
             low, high = _range(truth)
             return metrics.RowMeasures(source.full_range or high - low, max(abs(low), abs(high)))
         return _Whole(compare, source.full_range)

@@ -43,7 +43,7 @@ class Sink:
     def write(self, plan, measures, monitor):
         """See the package. The picture comes first: of files that are written together, the first one appears last."""
         request, source = plan.request, plan.source
-        if plan.tiled and isinstance(source.media.values, stored.Stored):
+        if isinstance(source.media.values, stored.Stored):
             return self._write_rows(plan, measures)
         shown = request.uncertainty is not None or request.panel is not None or request.html is not None
         done = next(completed(plan, truth=True, sd=shown))
