@@ -1,9 +1,9 @@
-"""Pictures and clips larger than what is held at a time: memory, time, what is seen of the borders of regions, killing and going on.
+"""Pictures and clips larger than what is held at a time: memory, time, borders of regions, killing and going on.
 
     python benchmarks/scale.py --what borders same kill photograph raster clip
 
-Material is made by mirroring and shifting what is in sample_data; every run is the installed program on one thread. Memory is the
-peak of the largest process, and of all of them together, above that of a bare interpreter.
+Material is made by mirroring and shifting what is in sample_data; every run is the program itself on one thread.
+Memory is the peak of the largest process, and of all of them together, above that of a bare interpreter.
 """
 
 import argparse
@@ -26,7 +26,7 @@ NEAR = 3  # pixels from a border of regions
 
 @dataclass(frozen=True)
 class Used:
-    """What a run took: seconds of the clock and of the processors, and bytes of memory of the largest process and of all together."""
+    """What a run took: seconds of clock and processors, bytes of memory of the largest process and of all together."""
 
     clock: float
     processor: float
@@ -130,7 +130,9 @@ def borders(place, chosen):
             run(*words, "-o", place / "whole.png", "--region", "whole", "--save-incomplete", place / "holes.png")
             results = [_read(place / f"{kind}.png").astype(float) - truth for kind in ("divided", "whole")]
             near, missing = _near(regions, truth.shape[:2]), _read(place / "holes_mask.png") > 0
-            ratios = [np.sqrt((error[missing & near] ** 2).mean() / (error[missing & ~near] ** 2).mean()) for error in results]
+            ratios = [
+                np.sqrt((error[missing & near] ** 2).mean() / (error[missing & ~near] ** 2).mean()) for error in results
+            ]
             lost = 10 * np.log10((results[0] ** 2).mean() / (results[1] ** 2).mean())
             print(f"{method}, {name}, {len(regions)} regions: error near borders over elsewhere {ratios[0]:.4f}, undivided at the same "
                   f"places {ratios[1]:.4f}, quotient {ratios[0] / ratios[1]:.4f}; {lost:+.3f} dB lost", flush=True)  # fmt: skip
@@ -156,7 +158,18 @@ def _near(regions, size):
 def same(place, chosen):
     """One picture by one process and by two: the same bytes, and how much faster."""
     picture = save(mirrored("astronaut.png", chosen.side, chosen.side), place / "a.png")
-    words = ["complete-image", picture, "--missing-ratio", "0.6", "--method", chosen.methods[0], "--region", chosen.region, "--threads", "1"]
+    words = [
+        "complete-image",
+        picture,
+        "--missing-ratio",
+        "0.6",
+        "--method",
+        chosen.methods[0],
+        "--region",
+        chosen.region,
+        "--threads",
+        "1",
+    ]
     used = {jobs: run(*words, "-o", place / f"{jobs}.png", "--jobs", jobs) for jobs in (1, 2)}
     alike = (place / "1.png").read_bytes() == (place / "2.png").read_bytes()
     print(f"{chosen.side}x{chosen.side}, {chosen.methods[0]}: {used[1].clock:.0f} s and {used[2].clock:.0f} s, "
@@ -166,14 +179,39 @@ def same(place, chosen):
 def kill(place, chosen):
     """Kill a run at ten moments, go on each time, and compare with a run that was left alone."""
     picture = save(mirrored("astronaut.png", chosen.side, chosen.side), place / "a.png")
-    words = ["complete-image", picture, "--missing-ratio", "0.6", "--method", chosen.methods[0], "--region", chosen.region, "--threads", "1"]
+    words = [
+        "complete-image",
+        picture,
+        "--missing-ratio",
+        "0.6",
+        "--method",
+        chosen.methods[0],
+        "--region",
+        chosen.region,
+        "--threads",
+        "1",
+    ]
     whole = run(*words, "-o", place / "whole.png", "--jobs", 2).clock
     moments, work = random.Random(0), place / ".b.png.tdc-work"
-    command = [sys.executable, "-m", "tdc_cli", *map(str, words), "-o", str(place / "b.png"), "--jobs", "2", "--no-progress", "-q", "--resume"]
+    command = [
+        sys.executable,
+        "-m",
+        "tdc_cli",
+        *map(str, words),
+        "-o",
+        str(place / "b.png"),
+        "--jobs",
+        "2",
+        "--no-progress",
+        "-q",
+        "--resume",
+    ]
     for i in range(chosen.kills):
         process = subprocess.Popen(command, start_new_session=True)
         before = len(list(work.glob("*.npz")))
-        while i % 3 and process.poll() is None and len(list(work.glob("*.npz"))) <= before:  # every third may hit the start as well
+        while (
+            i % 3 and process.poll() is None and len(list(work.glob("*.npz"))) <= before
+        ):  # every third may hit the start as well
             time.sleep(0.005)
         time.sleep(moments.uniform(0, whole / chosen.kills))
         if process.poll() is None:
@@ -204,7 +242,10 @@ def raster(place, chosen):
     """A band of single precision in a tiled TIFF, 5 % of it in stripes."""
     import tifffile
 
-    side, geo = chosen.raster, [(33550, "d", 3, (10.0, 10.0, 0.0), True), (33922, "d", 6, (0.0, 0.0, 0.0, 6e5, 5e6, 0.0), True)]
+    side, geo = (
+        chosen.raster,
+        [(33550, "d", 3, (10.0, 10.0, 0.0), True), (33922, "d", 6, (0.0, 0.0, 0.0, 6e5, 5e6, 0.0), True)],
+    )
     band = mirrored("camera.png", side, side)[..., 0]
     tifffile.imwrite(place / "a.tif", band.astype(np.float32) / 100, tile=(512, 512), metadata=None, extratags=geo)
     mask = np.zeros((side, side), dtype=np.uint8)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_suite
 from conftest import ROOT, hear_interrupts, smooth
 from PIL import Image
 from test_batch import contents, summary_of, wait_for
 
-import tiny_suite
 from tdc_cli.errors import ClusterError
 from tdc_cli.run import cluster as clusters
 from tdc_cli.run.cluster import Terms, connected, suit, versions

@@ -25,7 +25,9 @@ QUICK = ["--method", "nearest"]
 
 def heights(dtype, channels=0):
     """Values with neither edges nor noise, as a raster may have them."""
-    return (smooth(HEIGHT, WIDTH, channels or 1) * 1.0).astype(dtype).reshape(HEIGHT, WIDTH, *(channels,) * bool(channels))
+    return (
+        (smooth(HEIGHT, WIDTH, channels or 1) * 1.0).astype(dtype).reshape(HEIGHT, WIDTH, *(channels,) * bool(channels))
+    )
 
 
 @pytest.fixture
@@ -72,7 +74,9 @@ def measured(report, part):
     ("a.tif", "uint8", 0, {"tile": (16, 16), "predictor": 2, "compression": "zlib"}),
     ("a.npy", "float32", 0, None), ("a.npy", "uint16", 3, None),
 ])  # fmt: skip
-def test_a_picture_that_stays_in_its_file_gives_the_same_bytes(tdc, holes, from_the_file, name, dtype, channels, options):
+def test_a_picture_that_stays_in_its_file_gives_the_same_bytes(
+    tdc, holes, from_the_file, name, dtype, channels, options
+):
     values, suffix = heights(dtype, channels), name[1:]
     if options is None:
         np.save(name, values)
@@ -98,7 +102,21 @@ def test_measures_taken_by_rows_are_those_of_the_whole(tdc, holes, from_the_file
     values = heights("float32", 3)
     np.save("a.npy", values)
     from_the_file()
-    found = report_of(tdc("complete-image", "a.npy", "-o", "b.npy", "--mask", "h.png", *QUICK, *REGION, "--reference", "a.npy", "--json"))
+    found = report_of(
+        tdc(
+            "complete-image",
+            "a.npy",
+            "-o",
+            "b.npy",
+            "--mask",
+            "h.png",
+            *QUICK,
+            *REGION,
+            "--reference",
+            "a.npy",
+            "--json",
+        )
+    )
     observed = np.broadcast_to(~holes[..., None], values.shape)
     expected, _ = metrics.compare(values, np.load("b.npy"), observed, float(values.max() - values.min()))
     for part in expected:
@@ -109,7 +127,13 @@ def test_nodata_nan_and_simulated_holes_of_a_picture_that_stays_in_its_file(tdc,
     values = heights("float32")
     values[holes] = np.nan
     np.save("a.npy", values)
-    tifffile.imwrite("a.tif", np.where(holes, -9999, values), metadata=None, tile=(32, 32), extratags=[(42113, "s", 0, "-9999", True)])
+    tifffile.imwrite(
+        "a.tif",
+        np.where(holes, -9999, values),
+        metadata=None,
+        tile=(32, 32),
+        extratags=[(42113, "s", 0, "-9999", True)],
+    )
     np.save("full.npy", heights("float32"))
     runs = {"a.npy": [], "a.tif": [], "full.npy": ["--missing-ratio", "0.2"]}
 
@@ -174,10 +198,16 @@ def test_a_dry_run_tells_regions_memory_and_time(tdc, holes):
     for region in told["regions"]:
         (top, bottom), (left, right) = region["rows"], region["columns"]
         missing[top:bottom, left:right] = False
-        assert region["seen_rows"][0] <= top < bottom <= region["seen_rows"][1] and max(bottom - top, right - left) <= 64 + 8
+        assert (
+            region["seen_rows"][0] <= top < bottom <= region["seen_rows"][1]
+            and max(bottom - top, right - left) <= 64 + 8
+        )
     assert not missing.any()
     line = tdc(*words).stdout.splitlines()[-1]
-    assert line.startswith(f"  {len(told['regions'])} regions of up to ") and " pixels, margins and all, 2 at a time, about 1 s on one core and " in line
+    assert (
+        line.startswith(f"  {len(told['regions'])} regions of up to ")
+        and " pixels, margins and all, 2 at a time, about 1 s on one core and " in line
+    )
     assert not Path("b.npy").exists()
 
 
@@ -211,7 +241,9 @@ def test_sizes_of_memory_that_are_none_are_refused(complete, said):
     assert (result.exit_code, result.stderr) == (2, f"tdc: --memory is {said!r}; give a size such as 2G or 500M\n")
 
 
-@pytest.mark.parametrize("said, size", [("2G", 2 * 2**30), ("500M", 500 * 2**20), ("1.5 GiB", 3 * 2**29), ("4096", 4096), ("64kb", 2**16)])
+@pytest.mark.parametrize(
+    "said, size", [("2G", 2 * 2**30), ("500M", 500 * 2**20), ("1.5 GiB", 3 * 2**29), ("4096", 4096), ("64kb", 2**16)]
+)
 def test_sizes_of_memory_are_read_as_people_write_them(said, size):
     assert memory.parsed(said) == size
 
@@ -235,10 +267,15 @@ def test_a_bomb_is_refused_unless_memory_is_named_that_holds_it(tdc, monkeypatch
     words = ["complete-image", "bomb.png", "-o", "b.png", "--missing-ratio", "0.1", *QUICK]
     result = tdc(*words)
     assert result.exit_code == 2 and result.stderr.count("\n") == 1
-    assert result.stderr.startswith("tdc: bomb.png: 12000x12000 pixels in a file of ") and "give a --memory that holds them" in result.stderr
+    assert (
+        result.stderr.startswith("tdc: bomb.png: 12000x12000 pixels in a file of ")
+        and "give a --memory that holds them" in result.stderr
+    )
     result = tdc(*words, "--memory", "100M")
     line = "12000x12000 pixels take 0.1 GiB of memory, more than the 0.1 GiB that may be taken; give more --memory, crop it, or save it as a"
-    assert result.exit_code == 2 and result.stderr.startswith(f"tdc: bomb.png: {line}") and result.stderr.count("\n") == 1
+    assert (
+        result.exit_code == 2 and result.stderr.startswith(f"tdc: bomb.png: {line}") and result.stderr.count("\n") == 1
+    )
     Image.new("1", (600, 400)).save("small.png")
     monkeypatch.setattr(limits, "LARGEST", 100_000)
     words[1] = "small.png"
@@ -263,13 +300,29 @@ def test_regions_side_by_side_in_any_number_give_the_same_bytes(tdc, holes):
     words = ["complete-image", "a.npy", "--mask", "h.png", "--method", "field", *REGION, "--seed", "3", "-q"]
     for jobs in (1, 2):
         assert tdc(*words, "--jobs", jobs, "-o", f"{jobs}.npy", "--uncertainty", f"sd{jobs}.npy").exit_code == 0
-    assert Path("1.npy").read_bytes() == Path("2.npy").read_bytes() and Path("sd1.npy").read_bytes() == Path("sd2.npy").read_bytes()
+    assert (
+        Path("1.npy").read_bytes() == Path("2.npy").read_bytes()
+        and Path("sd1.npy").read_bytes() == Path("sd2.npy").read_bytes()
+    )
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_run_that_was_killed_goes_on_and_leaves_nothing_behind(tdc, holes, jobs):
     tifffile.imwrite("a.tif", heights("float32"), tile=(32, 32), metadata=None)
-    words = ["complete-image", "a.tif", "--mask", "h.png", "--method", "field", "--region", "32", "--jobs", str(jobs), "-q", "-o"]
+    words = [
+        "complete-image",
+        "a.tif",
+        "--mask",
+        "h.png",
+        "--method",
+        "field",
+        "--region",
+        "32",
+        "--jobs",
+        str(jobs),
+        "-q",
+        "-o",
+    ]
     assert tdc(*words, "whole.tif").exit_code == 0
     work = Path(".b.tif.tdc-work")
     with subprocess.Popen([sys.executable, "-m", "tdc_cli", *words, "b.tif"], start_new_session=True) as process:

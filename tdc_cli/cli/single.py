@@ -58,7 +58,7 @@ def complete(request, *, as_json, dry_run, quiet, verbose, progress):
 
 @contextlib.contextmanager
 def _workers(plan):
-    """Within the block, the plan for whoever does the work and the executor of a cluster; None: this machine. Files stay here."""
+    """Within the block, the plan for whoever does the work, and the executor of a cluster; None: this machine."""
     if plan.request.cluster is None:
         yield plan, None
         return
@@ -109,11 +109,14 @@ def _regions(plan):
         return "nothing to complete"
     parts = []
     if plan.incomplete.in_time:
-        count, longest = len({region.first for region in plan.regions}), max(region.stop - region.start for region in plan.regions)
-        parts.append(f"{count} chunks of up to {longest} frames, overlaps and all" if count > 1 else f"one chunk of {longest} frames")
+        count = len({region.first for region in plan.regions})
+        longest = max(region.stop - region.start for region in plan.regions)
+        chunks = f"{count} chunks of up to {longest} frames, overlaps and all"
+        parts.append(chunks if count > 1 else f"one chunk of {longest} frames")
     if plan.tiled:
-        high, wide = (max(end - start for start, end in (region.seen[axis] for region in plan.regions)) for axis in (1, 2))
-        parts.append(f"{len(plan.regions)} regions of up to {wide}x{high} pixels, margins and all, {plan.workers} at a time")
+        high, wide = (max(stop - start for start, stop in (r.seen[axis] for r in plan.regions)) for axis in (1, 2))
+        size = f"{wide}x{high} pixels, margins and all"
+        parts.append(f"{len(plan.regions)} regions of up to {size}, {plan.workers} at a time")
     return ", ".join([*parts, cost.in_words(plan.estimate)])
 
 

@@ -52,7 +52,8 @@ def any_deep(observed):
     """
     places = itertools.product(*(range(0, n, PIECE) for n in observed.shape[:2]))
     windows = (tuple(slice(max(0, start - BESIDE), start + PIECE + BESIDE) for start in place) for place in places)
-    return any(deep(~part.reshape(*part.shape[:2], -1).any(axis=2)).any() for part in (observed[window] for window in windows))
+    parts = (observed[window] for window in windows)
+    return any(deep(~part.reshape(*part.shape[:2], -1).any(axis=2)).any() for part in parts)
 
 
 def core(lost):

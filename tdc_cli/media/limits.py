@@ -18,7 +18,7 @@ _ASKED: ContextVar[str | None] = ContextVar("memory", default=None)
 
 @contextlib.contextmanager
 def keeping_to(memory):
-    """Within the block, pictures are read that take up to `memory`, a text such as ``2G``; None: up to half of what is free."""
+    """Within the block, pictures are read that take up to `memory`, such as ``2G``; None: half of what is free."""
     before = _ASKED.set(memory)
     try:
         yield
@@ -61,13 +61,13 @@ def check_size(width, height, path, stored=None, each=1):
     allowed, size = budget(_ASKED.get()), width * height * each
     if allowed is not None and size > allowed:
         raise InputError(
-            f"{told} take {size / 2**30:.1f} GiB of memory, more than the {allowed / 2**30:.1f} GiB that may be taken; give more `memory`, "
-            "crop it, or save it as a TIFF or a .npy array, which are read region by region"
+            f"{told} take {size / 2**30:.1f} GiB of memory, more than the {allowed / 2**30:.1f} GiB that may be taken; "
+            "give more `memory`, crop it, or save it as a TIFF or a .npy array, which are read region by region"
         )
 
 
 def check_packed(width, height, path, stored, each):
-    """Refuse a picture of more than `LARGEST` pixels that takes more bytes than its file can have packed, unless the user says how many.
+    """Refuse more than `LARGEST` pixels in more bytes than their file can have packed, unless the user names the memory.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ def check_packed(width, height, path, stored, each):
     size = width * height * each
     if _ASKED.get() is None and width * height > LARGEST and size > MOST_PACKED * stored:
         raise InputError(
-            f"{path}: {width}x{height} pixels in a file of {stored} bytes, as files have that are made to fill the memory; up to "
-            f"{LARGEST // 10**6} megapixels are read from one so small; give a `memory` that holds them, such as "
+            f"{path}: {width}x{height} pixels in a file of {stored} bytes, as files have that are made to fill the "
+            f"memory; up to {LARGEST // 10**6} megapixels are read from one so small; give a `memory` that holds them, such as "
             f"{1 + 2 * size // 2**30}G, or crop it"
         )
 
@@ -94,7 +94,9 @@ def check_memory(size, what):
     except (AttributeError, ValueError, OSError):  # not told there
         return
     if size > memory:
-        raise InputError(f"{what}: takes {size / 2**30:.1f} GiB, more than the memory of this machine; give a smaller array")
+        raise InputError(
+            f"{what}: takes {size / 2**30:.1f} GiB, more than the memory of this machine; give a smaller array"
+        )
 
 
 def check_type(dtype, path):

@@ -98,8 +98,8 @@ def in_known_mode(picture, path):
 def _own_limits():
     """Within the block limits are ours, not Pillow's.
 
-    Those of pixels are in `limits`; profiles and texts of a PNG may be as large as `_LARGEST_CHUNK`: Pillow takes those beyond 1 MB for
-    damage.
+    Those of pixels are in `limits`; profiles and texts of a PNG may be as large as `_LARGEST_CHUNK`: Pillow takes
+    those beyond 1 MB for damage.
     """
     from PIL import Image, PngImagePlugin
 

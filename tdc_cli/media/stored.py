@@ -105,13 +105,19 @@ def _of_tiff(path):
         tags = metadata.directory(file.filehandle, page.offset)
         found = metadata.of_directory(tags)
         mode, alpha = tiff.mode_of(page, path)
-        if alpha is not None or tags.get(metadata.ORIENTATION, 1) != 1 or metadata.descriptive_tags(found).keys() & set(metadata.DIRECTORIES):
+        if (
+            alpha is not None
+            or tags.get(metadata.ORIENTATION, 1) != 1
+            or metadata.descriptive_tags(found).keys() & set(metadata.DIRECTORIES)
+        ):
             return None
         tiff.check_parts(page, file.filehandle.size)
         kept, left = tiff_tags.read(page, metadata.DESCRIPTIVE)
         layout = tiff_tags.layout(page)
         shape, dtype = page.shape, page.dtype.newbyteorder("=")
-    found |= {key: kept.pop(code).content for code, key in tiff_tags.SHARED.items() if code in kept} | {"layout": layout}
+    found |= {key: kept.pop(code).content for code, key in tiff_tags.SHARED.items() if code in kept} | {
+        "layout": layout
+    }
     if kept:
         found["tags"] = kept
     left += [tiff.COPIES] * bool(copies)
@@ -124,15 +130,24 @@ def _of_tiff(path):
 
     stored = Stored(shape, dtype, read)
     notes = metadata.left_out(path, left)
-    held = any(tiff.holding(_read_tiff(path, rows, slice(0, shape[1])), numbers).any() for rows in row_slices(shape)) if numbers else False
+    held = (
+        any(tiff.holding(_read_tiff(path, rows, slice(0, shape[1])), numbers).any() for rows in row_slices(shape))
+        if numbers
+        else False
+    )
     if held:
         notes = (*notes, *tiff.nodata_notes(path, numbers))
     return Media(stored, mode, str(path), "", found, "TIFF", tuple(notes), numbers if held and not as_nan else ())  # type: ignore[arg-type]
 
 
 def _is_plain(page):
-    """Whether a page is large, and its values are those of the picture: no palette, no single bits, black is 0, channels together."""
-    if page.dtype is None or page.axes not in ("YX", "YXS") or page.photometric not in _PLAIN or page.colormap is not None:
+    """Whether a page is large and its values are the picture's: no palette or single bits, black is 0, channels together."""
+    if (
+        page.dtype is None
+        or page.axes not in ("YX", "YXS")
+        or page.photometric not in _PLAIN
+        or page.colormap is not None
+    ):
         return False
     size = page.imagelength * page.imagewidth * page.samplesperpixel * page.dtype.itemsize
     return size >= LEAST and np.min(page.bitspersample) == np.max(page.bitspersample) == 8 * page.dtype.itemsize

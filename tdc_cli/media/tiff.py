@@ -18,7 +18,8 @@ _WHITE_IS_ZERO, _RGB = 0, 2
 _PREMULTIPLIED, _STRAIGHT = 1, 2  # kinds of alpha
 COPIES = "reduced copies or masks on further pages"
 _REDUCED, _MASK = 1, 4  # bits of the kind of a page that is no picture of its own
-# Side of tiles where the file that was read had none, bytes of values beyond which a file is a BigTIFF, and of the largest strips that are kept.
+# Side of tiles where the file that was read had none, bytes of values beyond which a file is a BigTIFF, and of the
+# largest strips that are kept.
 TILE, LARGEST_TIFF, LARGEST_STRIP = 256, 2**32 - 2**25, 2**26
 # Values of a float that stand for what is missing are NaN from here on: sums with them would not be finite.
 HUGE = 1e290
@@ -247,20 +248,19 @@ def _described(media):
 def write_rows(bands, media, file):
     """Write the values of `media` into an open binary file from `bands` of its rows; without further directories.
 
-    Strips and tiles are those of the file that was read, as `encode` has them; tiles where it had none or strips too large to be held.
-    What is larger than a TIFF file holds becomes a BigTIFF.
+    Strips and tiles are those of the file that was read, as `encode` has them; tiles where it had none or strips too
+    large to be held. What is larger than a TIFF file holds becomes a BigTIFF.
     """
     import tifffile
 
     options, (order, _, tags) = _options(media), _described(media)
     values, dtype = media.values, media.dtype.newbyteorder(order)
     strip = options.get("rowsperstrip")
-    if "tile" in options or (strip and strip * (values.nbytes // values.shape[0]) <= LARGEST_STRIP):
-        pieces = _tiles(bands, values.shape, options["tile"], dtype) if "tile" in options else _strips(bands, strip, dtype)
+    if strip and strip * (values.nbytes // values.shape[0]) <= LARGEST_STRIP:
+        pieces = _strips(bands, strip, dtype)
     else:
         options.pop("rowsperstrip", None)
-        options["tile"] = (TILE, TILE)
-        pieces = _tiles(bands, values.shape, options["tile"], dtype)
+        pieces = _tiles(bands, values.shape, options.setdefault("tile", (TILE, TILE)), dtype)
     with tifffile.TiffWriter(file, bigtiff=values.nbytes > LARGEST_TIFF, byteorder=order) as writer:
         writer.write(pieces, shape=values.shape, dtype=values.dtype, extratags=tags, **options)
 

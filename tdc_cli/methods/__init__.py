@@ -14,8 +14,8 @@ A method that works locally has two more functions, so that a large picture can 
 many pixels it must see on each side of what is used of a region, beside `DEEP` times the depth of the holes there; None: the whole, with
 this config. ``share(samples, config, *, rng, monitor)``, which may be left out, decides what is decided once for all regions: from a list
 of a few parts of the picture, (values, observed) each, it makes any object that can be pickled, and `complete` gets a `Part` as a further
-keyword `part`. ``needs_whole(observed)``, which may be left out too, tells whether the holes of a picture are of a kind that no border may
-cut.
+keyword `part`. ``needs_whole(observed)``, which may be left out too, tells whether the holes of a picture are of a
+kind that no border may cut.
 
 To add a method, write the module and add a line to `REGISTRY`. It holds names only, so that listing methods imports none of them, nor
 NumPy: a shell completes their names.
@@ -178,7 +178,7 @@ class Method:
         return module.margin(config) if hasattr(module, "margin") else None
 
     def needs_whole(self, observed):
-        """Whether a picture with such holes is to be completed as a whole in spite of a `margin`; `observed` is (H, W, ...) bool."""
+        """Whether a picture is to be completed as a whole in spite of a `margin`; `observed` is (H, W, ...) bool."""
         return self.cuts_no_holes and self.load().needs_whole(observed)
 
     @property

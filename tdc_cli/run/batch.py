@@ -1,7 +1,7 @@
 """The files of a batch, one after the other or in several processes.
 
-What comes of a file depends on that file and the options only, so the number of processes and their order change nothing but the time;
-unless memory is so short for all of them that regions become smaller, of which a note tells.
+What comes of a file depends on that file and the options only, so the number of processes and their order change
+nothing but the time; unless memory is so short for all of them that regions become smaller, of which a note tells.
 """
 
 import contextlib
@@ -173,7 +173,7 @@ def _thumbnail(request):
 
 
 def _share_of_memory(batch, jobs):
-    """The field `memory` of requests that are worked on side by side, each with its share; nothing where nobody tells how much there is."""
+    """The field `memory` of requests that are worked on side by side; nothing where nobody tells how much there is."""
     asked = next((task.request.memory for task in batch.tasks if task.request is not None), None)
     allowed = budget(asked)
     return {} if allowed is None else {"memory": str(allowed // jobs)}

@@ -116,7 +116,10 @@ def clip_cost(method, entries, windows):
     (float, float)
     """
     each = CLIP_COSTS.get(method.module, COSTS[method.module])
-    found = [_cost(each, entries * frames, estimated, estimated / frames if method.by_channel else estimated) for frames, estimated in windows]
+    found = [
+        _cost(each, entries * frames, estimated, estimated / frames if method.by_channel else estimated)
+        for frames, estimated in windows
+    ]
     return sum(seconds for seconds, _ in found), max((space for _, space in found), default=0.0)
 
 

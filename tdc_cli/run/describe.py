@@ -21,7 +21,9 @@ def describe(plan):
         said["chunks"] = [{"first": r.first, "end": r.end, "start": r.start, "stop": r.stop} for r in chunks.values()]
     if plan.tiled:
         places = dict.fromkeys((r.used[1:], r.seen[1:]) for r in plan.regions)  # the same for every chunk of a clip
-        said["regions"] = [dict(zip(("rows", "columns", "seen_rows", "seen_columns"), (*used, *seen))) for used, seen in places]
+        said["regions"] = [
+            dict(zip(("rows", "columns", "seen_rows", "seen_columns"), (*used, *seen))) for used, seen in places
+        ]
     said["workers"] = plan.workers
     outputs = {name: str(path) for name, path in plan.request.outputs.items()}
     return said | {"outputs": outputs, "warnings": [*plan.notes, *plan.warnings], "estimate": plan.estimate}

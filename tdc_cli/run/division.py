@@ -23,8 +23,8 @@ WHOLE = 1_500_000
 # Sides of the tiles of pictures and of clips, in pixels: the largest that fits is taken.
 SIDES = (1024, 512, 256, 128)
 CLIP_SIDES = (384, 256, 192, 128)
-# Bytes of what says where something is missing while it is made, for each pixel or entry: the mask as decoded and as read, what it marks,
-# what is observed. And of what draws them.
+# Bytes of what says where something is missing while it is made, for each pixel or entry: the mask as decoded and as
+# read, what it marks, what is observed. And of what draws them.
 _MARKS, _DRAWN = 4, 17
 
 

@@ -206,7 +206,8 @@ def survey(incomplete, monitor, by_channel=False):
             count = observed.size - int(np.count_nonzero(observed))
             counts[frame.number] += count
             if count:
-                pixels[frame.number] += count if source.mode == "tensor" else np.count_nonzero(in_any_channel(~observed))
+                planar = source.mode != "tensor"
+                pixels[frame.number] += np.count_nonzero(in_any_channel(~observed)) if planar else count
             if coverage is not None and frame.inside:
                 coverage.add(observed, rows.start)
         grey += frame.grey_levels

@@ -134,12 +134,13 @@ class Plan:
         return said | {"shape": [source.count, *shape], "frames": source.count, "rate": rate}
 
     def by_workers(self, count):
-        """The same on so many workers elsewhere, one thread each unless the user says otherwise; no more of them than regions can be held for.
+        """The same on so many workers elsewhere, or on as many as regions can be held for; with one thread each unless asked.
 
         What travels to them waits here meanwhile: values, what is observed, and both once more while they are sent.
         """
         pixels = int(np.prod(self.source.shape[:2]))
-        largest = max((_SENT * self.incomplete.entries // pixels * _seen_pixels(region) for region in self.regions), default=1)
+        channels = self.incomplete.entries // pixels
+        largest = max((_SENT * channels * _seen_pixels(region) for region in self.regions), default=1)
         allowed = budget(self.request.memory)
         if allowed is not None:
             count = max(1, min(count, int(allowed // largest)))
