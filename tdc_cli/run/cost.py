@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 from ..errors import InputError
-from .memory import limit
+from ..memory import limit
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Cost:
     space : float
         Bytes of a run without a picture: interpreter, libraries, compiled code.
     space_each, space_missing : float
-        Bytes for every entry, for every missing entry.
+        Bytes for every entry, for every missing entry; of methods that complete one channel after the other, of one channel.
     """
 
     each: float
@@ -52,7 +52,7 @@ SMALL = 100_000  # as `methods.datc.SMALL`
 # From `fbcp` on: pictures of 256x256 or 512x512 with half of the pixels missing alone.
 COSTS = {
     "tdc_cli.methods.field": Cost(1.5, 5, 120e6, 50),
-    "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 500),
+    "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 2400),
     "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300),
     "tdc_cli.methods.auto": Cost(0.5, 530, 250e6, 60, first=40, deep=100),
     "tdc_cli.methods.patches": Cost(0.5, 530, 250e6, 60, first=40),
@@ -78,7 +78,7 @@ COSTS = {
 CLIP_COSTS = dict.fromkeys(("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 1500, 250e6, 120, most=170, deep=100))
 
 
-def cost(method, entries, missing, deep=0):
+def cost(method, entries, missing, deep=0, channels=1):
     """Seconds of one core and bytes that completing a picture takes.
 
     Parameters
@@ -88,19 +88,21 @@ def cost(method, entries, missing, deep=0):
     entries, missing : int
     deep : int
         Missing entries inside of deep holes.
+    channels : int
 
     Returns
     -------
     (float, float)
     """
-    return _cost(COSTS[method.module], entries, missing, deep)
+    return _cost(COSTS[method.module], entries, missing, deep, missing / channels if method.by_channel else missing)
 
 
-def _cost(each, entries, missing, deep=0):
+def _cost(each, entries, missing, deep, together):
+    """Seconds and bytes, of `together` missing entries at a time."""
     rate = each.each if each.small is None or entries > SMALL else each.small
     of_missing = min(each.missing * (missing - deep), each.most * entries) + each.deep * deep
     seconds = 1e-6 * (rate * entries + of_missing + each.first * min(entries, FIRST)) if missing else 0.0
-    return seconds, each.space + each.space_each * entries + each.space_missing * missing
+    return seconds, each.space + each.space_each * entries + each.space_missing * together
 
 
 def clip_cost(method, entries, windows):
@@ -119,7 +121,8 @@ def clip_cost(method, entries, windows):
     (float, float)
     """
     each = CLIP_COSTS.get(method.module, COSTS[method.module])
-    found = [_cost(each, entries * frames, *estimated) for frames, *estimated in windows]
+    found = [_cost(each, entries * frames, estimated, sum(deep), estimated / frames if method.by_channel else estimated)
+             for frames, estimated, *deep in windows]  # fmt: skip
     return sum(seconds for seconds, _ in found), max((space for _, space in found), default=0.0)
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ConfigError, InputError, MaskError
+from ..media.stored import Stored
+from ..memory import budget
 from ..names import PICTURE
 from .cost import clip_cost, cost, process_space, words_of
-from .memory import budget
 from .regions import SAMPLE, SAMPLES, Region, divide, tiled, tiles, whole_boxes
 from .solve import estimates_known, gives_uncertainty
 
@@ -24,6 +25,9 @@ UNDIVIDED_BYTES, BESIDE = 2.5e9, 64
 # Sides of the tiles of pictures and of clips, in pixels: the largest that fits is taken.
 SIDES = (1024, 512, 256, 128)
 CLIP_SIDES = (384, 256, 192, 128)
+# Bytes of what says where something is missing while it is made, for each pixel or entry: the mask as decoded and as
+# read, what it marks, what is observed. And of what draws them.
+_MARKS, _DRAWN = 4, 17
 
 
 @dataclass(frozen=True)
@@ -84,8 +88,8 @@ def _of_frame(request, method, config, incomplete, seen):
     box = ((0, 1), *((0, n) for n in source.shape[:2]))
     if not count and not known:
         return Division((), False, 1, *cost(method, entries, count))
-    channels = entries // int(np.prod(source.shape[:2]))
-    seconds, space = cost(method, entries, count, _deep(seen, channels, count))
+    channels = 1 if request.kind != PICTURE else entries // int(np.prod(source.shape[:2]))
+    seconds, space = cost(method, entries, count, _deep(seen, channels, count), channels)
     whole = Division((Region(box, box),), False, 1, seconds, space)
     margin = method.margin(config) if request.kind == PICTURE else None
     if request.region is not None and request.region != "whole" and margin is None:
@@ -104,16 +108,16 @@ def _of_frame(request, method, config, incomplete, seen):
         return tiled((whole.regions[0],), planes), [_estimated(seen, channels, plane) for _, plane in planes]
 
     sides = SIDES if request.region is None else (request.region,)
-    usual = next((side for side in sides if _largest(method, cut(side)[1]) <= REGION_BYTES), sides[-1])
+    usual = next((side for side in sides if _largest(method, cut(side)[1], channels) <= REGION_BYTES), sides[-1])
     for side in sides[sides.index(usual) :]:
         regions, windows = cut(side)
-        largest = _largest(method, windows)
+        largest = _largest(method, windows, channels)
         if allowed is None or held + largest <= allowed:
             break
     else:
         raise InputError(
             f"{source.path}: takes about {words_of(held + largest)} of memory in regions of {side} pixels, and may take "
-            f"{words_of(allowed)}; give {_more(held + largest)}, or a part of it"
+            f"{words_of(allowed)}; give {_more(held + largest)}, or try a part of it"
         )
     workers = max(1, min(request.jobs, len(regions)))
     while workers > 1 and allowed is not None and _together(held, largest, workers) > allowed:
@@ -134,6 +138,11 @@ def _of_frame(request, method, config, incomplete, seen):
 def _held(request, method, config, incomplete):
     """Bytes of what is held of a picture beside the regions: its colours as read and as written, what is observed, deviations, the truth."""
     source, entries = incomplete.source, incomplete.entries
+    drawn = _DRAWN * entries if request.missing_ratio else 0
+    if isinstance(source.media.values, Stored):
+        by_entry = incomplete.holes.looks or request.missing_ratio
+        marks = _MARKS * (entries if by_entry else int(np.prod(source.shape[:2])))
+        return max(marks, drawn) + (0 if request.reference is None else source.dtype.itemsize * entries)
     each = 3 * source.dtype.itemsize + 1
     if gives_uncertainty(method, config) and (request.uncertainty or request.panel or request.html):
         each += 8 if source.dtype == np.float64 else 4
@@ -143,12 +152,12 @@ def _held(request, method, config, incomplete):
         each += 12
     if request.reference is not None:
         each += source.dtype.itemsize
-    return each * entries
+    return max(each * entries, source.dtype.itemsize * entries + drawn)
 
 
-def _largest(method, windows):
+def _largest(method, windows, channels):
     """Bytes of the region that takes most, with its process."""
-    return max(cost(method, *window)[1] for window in windows)
+    return max(cost(method, *window, channels)[1] for window in windows)
 
 
 def _together(held, largest, workers):
@@ -242,7 +251,7 @@ def _planes(request, method, config, incomplete, seen, most, undivided):
         if request.region is not None:
             return planes
         if clip_cost(method, max(sizes), [(frames, frames * max(sizes))])[1] <= REGION_BYTES:
-            return planes if max(sizes) < entries else []
+            break
     return planes if max(sizes) < entries else []
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..holes import in_any_channel, over
 from ..media import Media
+from ..media.stored import Stored, row_slices
 from ..media.video import Clip
 from ..view.display import limits
 from .holes import Holes
@@ -124,8 +125,8 @@ class Incomplete:
             else:
                 shape = self.source.colour_shape
                 kept = None if mask.kept is None else over(mask.kept, shape)
-                if kept is not None and reference is not None:  # what is kept is not measured
-                    reference = np.where(kept, np.nan, reference)
+                if kept is not None and reference is not None:
+                    reference = _measured(reference, kept)
                 yield Frame(number, media, mask.over(shape), inside, reference, mask.grey_levels, mask.by_value, kept)
 
     def values(self, frame, window=()):
@@ -141,6 +142,14 @@ class Incomplete:
         if not (self.noise and frame.inside):
             return scaled(colour[window], full_range, name)
         return scaled(colour, full_range, name, noise=self.noise, rng=stream(self.seed, NOISE, frame.number))[window]
+
+
+def _measured(truth, kept):
+    """The truth of a frame with NaN where it is kept, which is not measured; where it stays in its file, read as it is cut."""
+    if not isinstance(truth, Stored):
+        return np.where(kept, np.nan, truth)
+    dtype = np.result_type(truth.dtype, np.nan)
+    return Stored(truth.shape, dtype, lambda *part: np.where(kept[part], np.nan, truth[part]))
 
 
 class Window:
@@ -223,16 +232,21 @@ def survey(incomplete, monitor, by_channel=False, undivided=None):
     shown = [] if source.full_range else [np.zeros(0)]
     ranged = incomplete.in_time and incomplete.truth is not None and incomplete.truth.dtype.kind == "f"
     for frame in incomplete.frames(pictures=incomplete.holes.looks or ranged, truth=ranged):
-        absent = frame.absent
-        kept[frame.number] = 0 if frame.kept is None else np.count_nonzero(frame.kept)
-        counts[frame.number] = np.count_nonzero(absent)
-        if counts[frame.number]:
-            pixels[frame.number] = counts[frame.number] if source.mode == "tensor" else np.count_nonzero(in_any_channel(absent))
-        if coverage is not None and frame.inside:
-            coverage.add(frame.observed, absent)
-            if undivided is not None and counts[frame.number]:
-                found = undivided(~in_any_channel(frame.observed) & in_any_channel(absent))
-                whole = found if whole is None else whole | found
+        lost = None if undivided is None else np.zeros(source.shape[:2], dtype=bool)
+        for rows in row_slices(frame.observed.shape):
+            observed, absent = frame.observed[rows], frame.estimated(False, (rows,))
+            count = np.count_nonzero(absent)
+            counts[frame.number] += count
+            kept[frame.number] += 0 if frame.kept is None else np.count_nonzero(frame.kept[rows])
+            if count:
+                pixels[frame.number] += count if source.mode == "tensor" else np.count_nonzero(in_any_channel(absent))
+            if coverage is not None and frame.inside:
+                coverage.add(observed, absent, rows.start)
+            if lost is not None and count:
+                lost[rows] = ~in_any_channel(observed) & in_any_channel(absent)
+        if lost is not None and counts[frame.number]:
+            found = undivided(lost)
+            whole = found if whole is None else whole | found
         grey += frame.grey_levels
         by_value += frame.by_value
         if frame.truth is not None and frame.inside:

@@ -115,17 +115,18 @@ class Coverage:
         self.missing, self.seen = np.zeros((2, *blocks), dtype=np.int64)
         self.known = np.zeros((*blocks, self._channels if by_channel else 1), dtype=bool)
 
-    def add(self, observed, absent):
-        """Take in a frame: what is observed, and what is to be filled, bool."""
+    def add(self, observed, absent, row=0):
+        """Take in rows of a frame from number `row` on, a multiple of `BLOCK`: what is observed, and what is to be filled, bool."""
         starts = [np.arange(0, n, BLOCK) for n in observed.shape[:2]]
+        place = slice(row // BLOCK, row // BLOCK + len(starts[0]))
         counts, missing = (_sums(a, starts) for a in (observed, absent))
-        self.missing += missing
-        self.seen += counts
+        self.missing[place] += missing
+        self.seen[place] += counts
         if self._by_channel:
             any_row = np.logical_or.reduceat(observed.reshape(*observed.shape[:2], -1), starts[0], axis=0)
-            self.known |= np.logical_or.reduceat(any_row, starts[1], axis=1)
+            self.known[place] |= np.logical_or.reduceat(any_row, starts[1], axis=1)
         else:
-            self.known |= counts[..., None] > 0
+            self.known[place] |= counts[..., None] > 0
 
     def depths(self, undivided=()):
         """How far, in pixels and at most, what is to be filled of a block is from a known entry of its channel, (h, w).
