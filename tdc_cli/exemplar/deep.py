@@ -50,10 +50,14 @@ def any_deep(observed):
     observed : (H, W, ...) ndarray of bool
         True = observed.
     """
-    places = itertools.product(*(range(0, n, PIECE) for n in observed.shape[:2]))
-    windows = (tuple(slice(max(0, start - BESIDE), start + PIECE + BESIDE) for start in place) for place in places)
-    parts = (observed[window] for window in windows)
-    return any(deep(~part.reshape(*part.shape[:2], -1).any(axis=2)).any() for part in parts)
+    for place in itertools.product(*(range(0, n, PIECE) for n in observed.shape[:2])):
+        window = tuple(slice(max(0, start - BESIDE), start + PIECE + BESIDE) for start in place)
+        # What lies beside is not as the mirror image that a window is taken to go on with, unless it ends with the picture.
+        inside = tuple(slice(start - axis.start, start - axis.start + PIECE) for start, axis in zip(place, window))
+        known = observed[window]
+        if deep(~known.reshape(*known.shape[:2], -1).any(axis=2))[inside].any():
+            return True
+    return False
 
 
 def core(lost):
