@@ -155,7 +155,9 @@ def test_the_same_bytes_also_where_a_worker_is_killed_in_the_middle(tdc, machine
 
 
 @pytest.mark.parametrize("kill", [False, True])
-@pytest.mark.parametrize("command, name, shape", [("complete-image", "large.npy", (100, 320)), ("complete-video", "clip.npy", (6, 40, 70, 3))])
+@pytest.mark.parametrize(
+    "command, name, shape", [("complete-image", "large.npy", (100, 320)), ("complete-video", "clip.npy", (6, 40, 70, 3))]
+)
 def test_regions_of_one_large_input_travel_there_as_arrays(tdc, machines, folder, command, name, shape, kill):
     values = np.random.default_rng(0).random(shape).astype(np.float32)
     np.save(name, values)
@@ -269,12 +271,9 @@ def test_without_the_library_the_way_out_is_told(tdc, pictures, monkeypatch):
 
 
 def test_what_excludes_a_cluster(tdc, pictures):
-    for words, line in (
-        (["complete-image", "in", "-o", "out", "--jobs", "2"], "--cluster and --jobs exclude each other: the cluster's workers do the work"),
-        (["complete-video", "in", "-o", "out.npy", "--jobs", "2"], "--cluster and --jobs exclude each other: the cluster's workers do the work"),
-        (["bench", "smoke", "-o", "out", "--jobs", "2"], "--cluster and --jobs exclude each other: the cluster's workers do the work"),
-    ):
-        done = tdc(*words, "--cluster", "tcp://127.0.0.1:9")
+    line = "--cluster and --jobs exclude each other: the cluster's workers do the work"
+    for words in (["complete-image", "in", "-o", "out"], ["complete-video", "in", "-o", "out.npy"], ["bench", "smoke", "-o", "out"]):
+        done = tdc(*words, "--jobs", "2", "--cluster", "tcp://127.0.0.1:9")
         assert done.exit_code == 2 and done.stderr.startswith(f"tdc: {line}"), done.stderr
 
 
