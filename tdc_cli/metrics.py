@@ -128,22 +128,27 @@ def compare(truth, estimate, observed, data_range):
         "missing": _measured(truth[missing], estimate[missing], data_range, unit, leave_out="ssim"),
         "incomplete": _measured(truth, np.where(observed, estimate, 0), data_range, unit),
     }
+    return metrics, _reasons(metrics, min(truth.shape[:2]) < SSIM_WINDOW, data_range, missing.any())
+
+
+def _reasons(metrics, small, data_range, missing):
+    """Why measures of a picture are None, a list of str."""
     reasons = []
-    if min(truth.shape[:2]) < SSIM_WINDOW:
+    if small:
         reasons.append(f"ssim is null: the picture is smaller than its {SSIM_WINDOW}x{SSIM_WINDOW} window")
     if not data_range > 0:
         reasons.append("psnr and ssim are null: the reference is constant, so its range is zero")
     elif metrics["all"]["psnr"] is None:
         reasons.append("psnr is null: the result is identical to the reference")
-    elif not missing.any():
+    elif not missing:
         reasons.append("psnr over missing entries is null: there are none")
     elif metrics["missing"]["psnr"] is None:
         reasons.append("psnr over missing entries is null: they are identical to the reference")
     if metrics["all"]["rre"] is None:
         reasons.append("rre is null: the reference is zero everywhere")
-    elif metrics["missing"]["rre"] is None and missing.any():
+    elif metrics["missing"]["rre"] is None and missing:
         reasons.append("rre over missing entries is null: the reference is zero there")
-    return metrics, reasons
+    return reasons
 
 
 def compare_tensor(truth, estimate, observed, data_range):
@@ -165,11 +170,13 @@ def compare_tensor(truth, estimate, observed, data_range):
     known = np.isfinite(truth)
     # A single row is smaller than the window of SSIM.
     metrics, reasons = compare(truth[known][None], estimate[known][None], observed[known][None], data_range)
+    return metrics, _of_known(reasons, int(known.size - known.sum()))
+
+
+def _of_known(reasons, unknown):
+    """Reasons of `compare_tensor`, a list of str: nothing of SSIM, and how many entries are left out."""
     reasons = [r.replace("psnr and ssim are", "psnr is") for r in reasons if not r.startswith("ssim")]
-    unknown = int(known.size - known.sum())
-    if unknown:
-        reasons.append(f"metrics leave out {unknown} entries whose truth is not known")
-    return metrics, reasons
+    return [*reasons, f"metrics leave out {unknown} entries whose truth is not known"] if unknown else reasons
 
 
 class ClipMeasures:
@@ -259,6 +266,67 @@ class ClipMeasures:
     def _mean_ssim(self, key):
         values = self._ssims.get(key)
         return float(np.mean(values)) if values and None not in values else None
+
+
+class RowMeasures(ClipMeasures):
+    """The measures of a large picture, taken from its rows some at a time.
+
+    Parameters
+    ----------
+    data_range, unit : float
+        As of `ClipMeasures`.
+    partly : bool
+        Whether the truth is known of a part only, and NaN elsewhere; then as `compare_tensor`, else as `compare`.
+    """
+
+    ROWS = 256  # looked at together
+
+    def __init__(self, data_range, unit=1.0, partly=False):
+        super().__init__(data_range, unit)
+        self._partly, self._unknown = partly, 0
+        self._before = None  # rows that the windows of the next ones begin in: truth, estimate, observed
+
+    def add(self, number, truth, estimate, observed):
+        """Take the measures of the next rows; see `ClipMeasures.add`."""
+        for row in range(0, len(truth), self.ROWS):
+            self._add(*(a[row : row + self.ROWS] for a in (truth, estimate, observed)))
+
+    def _add(self, truth, estimate, observed):
+        if self._partly:
+            known = np.isfinite(truth)
+            self._unknown += int(known.size - known.sum())
+            truth, estimate, observed = truth[known], estimate[known], observed[known]
+        truth, estimate = (np.asarray(a, dtype=float) / self._unit for a in (truth, estimate))
+        missing = ~observed
+        for key, more in (("all", _sums(truth, estimate)), ("missing", _sums(truth[missing], estimate[missing])),
+                          ("incomplete", _sums(truth, np.where(observed, estimate, 0)))):  # fmt: skip
+            self._sums[key] += more
+        if self._partly:
+            return
+        rows = truth, estimate, observed
+        if self._before is not None:
+            rows = tuple(np.concatenate(pair) for pair in zip(self._before, rows))
+        self._before = tuple(a[1 - SSIM_WINDOW :] for a in rows)
+        truth, estimate, observed = rows
+        windows = len(truth) - SSIM_WINDOW + 1
+        if windows < 1:
+            return
+        for key, shown in (("all", estimate), ("incomplete", np.where(observed, estimate, 0))):
+            self._ssims[key].append((ssim(truth, shown, self._range), windows))
+
+    def result(self):
+        """See `compare` and `compare_tensor`."""
+        metrics = {key: {"rre": self._rre(sums), "psnr": self._psnr(sums), "ssim": self._mean_ssim(key), "mae": self._mae(sums)}
+                   for key, sums in self._sums.items()}  # fmt: skip
+        reasons = _reasons(metrics, metrics["all"]["ssim"] is None, self._range, self._sums["missing"][3] > 0)
+        return metrics | {"frames": None}, _of_known(reasons, self._unknown) if self._partly else reasons
+
+    def _mean_ssim(self, key):
+        found = self._ssims.get(key)
+        if not found or any(value is None for value, _ in found):
+            return None
+        values, windows = zip(*found)
+        return float(np.average(values, weights=windows))
 
 
 def _sums(truth, estimate):

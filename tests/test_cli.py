@@ -279,8 +279,8 @@ def test_panels_show_what_is_known(complete):
         (["--missing-pattern", "rows"], "--missing-pattern needs a --missing-ratio"),
         (["--invert-mask", "--missing-ratio", "0.5"], "--invert-mask and --mask-dilate need a --mask"),
         (["--mask", "m.png", "--uncertainty", "u.npy"],
-         "method biharmonic gives no uncertainty; leave out --uncertainty or use one of: patches, field, datc, datc-sc, "
-         "datc-ne, datc-nx, exemplar, fbcp, fbcp-image, fbcp-mp"),
+         "method biharmonic gives no uncertainty; leave out --uncertainty or use one of: auto, patches, field, datc, "
+         "datc-sc, datc-ne, datc-nx, exemplar, fbcp, fbcp-image, fbcp-mp"),
         (["--mask", "m.png", "--rank", "5"], "method biharmonic has no parameters; leave out rank"),
         (["--mask", "m.png", "--noise-std", "0.1"],
          "method biharmonic has no noise level; leave out --noise-std, known entries then stay as they are"),
@@ -320,7 +320,7 @@ def test_what_makes_no_sense_is_refused_before_any_work(complete, options, line)
 def test_inputs_and_outputs_are_checked_first(tdc, args, line):
     result = tdc("complete-image", "--mask", "m.png", *QUICK, *args)
     if line is None:
-        assert result.exit_code == 2 and result.stderr.startswith("tdc: no method 'magic'; there are: patches, field, datc, ")
+        assert result.exit_code == 2 and result.stderr.startswith("tdc: no method 'magic'; there are: auto, patches, field, datc, ")
     else:
         check_refused(result, line)
     assert sorted(os.listdir()) == ["a.png", "m.png"]
@@ -654,7 +654,7 @@ def test_the_summary_has_one_unit_for_noise_and_uncertainty(complete):
 
 def test_the_default_method_comes_first_and_is_marked(tdc):
     assert tdc("methods").stdout.splitlines()[0].split(maxsplit=1) == [
-        "patches", "groups of similar patches, each a low-rank Gaussian (default, with uncertainty)"]  # fmt: skip
+        "auto", "patches, and exemplar inside of holes too deep to be predicted (default, with uncertainty)"]  # fmt: skip
 
 
 def test_a_config_table_that_is_none_is_told_so(complete):

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_suite
 from conftest import ROOT, hear_interrupts, smooth
 from PIL import Image
 from test_batch import contents, summary_of, wait_for
 
-import tiny_suite
 from tdc_cli.errors import ClusterError
 from tdc_cli.run import cluster as clusters
 from tdc_cli.run.cluster import Terms, connected, suit, versions
@@ -154,6 +154,24 @@ def test_the_same_bytes_also_where_a_worker_is_killed_in_the_middle(tdc, machine
     assert not list(Path().glob(".tdc-*")), "what was laid out for the workers to see is gone"
 
 
+@pytest.mark.parametrize("kill", [False, True])
+@pytest.mark.parametrize(
+    "command, name, shape", [("complete-image", "large.npy", (100, 320)), ("complete-video", "clip.npy", (6, 40, 70, 3))]
+)
+def test_regions_of_one_large_input_travel_there_as_arrays(tdc, machines, folder, command, name, shape, kill):
+    values = np.random.default_rng(0).random(shape).astype(np.float32)
+    np.save(name, values)
+    words = [command, name, "--region", "32", *HOLES, "--seed", "4"]
+    assert tdc(*words, "-o", "alone.npy").exit_code == 0
+    if kill:
+        work, lost = Path(".there.npy.tdc-work"), next(iter(pids(machines)))
+        meanwhile(lambda: any(work.glob("*.npz")), lambda: os.kill(lost, signal.SIGKILL))
+    done = tdc(*words, "-o", "there.npy", "--cluster", machines.address)
+    assert done.exit_code == 0, done.stderr
+    assert Path("there.npy").read_bytes() == Path("alone.npy").read_bytes()
+    machines.wait(2)
+
+
 def test_a_picture_that_kills_its_workers_is_one_failed_file(tdc, machines, pictures):
     for i in range(2, 20):
         os.remove(f"in/{i}.png")
@@ -253,13 +271,10 @@ def test_without_the_library_the_way_out_is_told(tdc, pictures, monkeypatch):
 
 
 def test_what_excludes_a_cluster(tdc, pictures):
-    for words, line in (
-        (["complete-image", "in", "-o", "out", "--jobs", "2"], "--cluster and --jobs exclude each other: the cluster's workers do the work"),
-        (["complete-image", "a.png", "-o", "out.png"], "--cluster is for several pictures or a folder of them"),
-        (["bench", "smoke", "-o", "out", "--jobs", "2"], "--cluster and --jobs exclude each other: the cluster's workers do the work"),
-    ):
-        done = tdc(*words, "--cluster", "tcp://127.0.0.1:9")
-        assert done.exit_code == 2 and done.stderr.startswith(f"tdc: {line}; see"), done.stderr
+    line = "--cluster and --jobs exclude each other: the cluster's workers do the work"
+    for words in (["complete-image", "in", "-o", "out"], ["complete-video", "in", "-o", "out.npy"], ["bench", "smoke", "-o", "out"]):
+        done = tdc(*words, "--jobs", "2", "--cluster", "tcp://127.0.0.1:9")
+        assert done.exit_code == 2 and done.stderr.startswith(f"tdc: {line}"), done.stderr
 
 
 def test_paths_are_those_of_all_machines(folder):

@@ -130,15 +130,6 @@ def test_the_number_of_threads_changes_no_bit():
     assert all(np.array_equal(*pair) for pair in zip(*found, strict=True))
 
 
-def test_frames_of_a_clip_are_filled_one_by_one():
-    frames = [np.roll(bricks(), k, axis=1) for k in range(3)]
-    truth, observed = np.stack(frames, axis=2), np.broadcast_to(~HOLE[..., None], (SIDE, SIDE, 3)).copy()
-    observed[..., 1] = True
-    done = exemplar.complete(np.where(observed, truth, np.nan), observed, exemplar.Config(frames=2), rng=np.random.default_rng(0))
-    assert np.median(np.abs(done.mean - truth)[~observed]) < 2
-    assert np.array_equal(done.invented, ~observed)
-
-
 @pytest.mark.parametrize("shape", [(1, 9), (5, 40), (3, 3), (40, 6)])
 def test_small_pictures(shape):
     truth = np.arange(np.prod(shape), dtype=float).reshape(shape)

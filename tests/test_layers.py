@@ -13,6 +13,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # A part of the package may import parts of a lower level, and its own.
 LEVELS = (
     {"bounds", "errors", "listed", "names"},
+    {"memory"},
     {"tensor", "kernels"},
     {"media"},
     {"holes", "metrics", "view"},

@@ -302,7 +302,7 @@ def test_what_is_no_picture_of_jpeg_xl_is_refused(folder):
     # A header of 65536 x 65536 pixels: `small` 0, height in 18 bits, ratio 1:1.
     bits = "0" + "01" + format(65535, "018b")[::-1] + "100"
     (folder / "y.jxl").write_bytes(b"\xff\x0a" + int(bits[::-1], 2).to_bytes(4, "little") + bytes(90))
-    with pytest.raises(InputError, match="65536x65536 pixels; up to 100 megapixels are read"):
+    with pytest.raises(InputError, match=r"65536x65536 pixels in a file of \d+ bytes, .*; up to 100 megapixels are read"):
         media.read("y.jxl")
 
 

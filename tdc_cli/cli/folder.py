@@ -14,7 +14,7 @@ LONG_COMPILATION = 5.0  # seconds; loading what was compiled before takes less
 _PASSED_OVER = {"hidden": "hidden {}", "other": "other kinds {}", "masks": "masks {}", "folders": "folders {} (--recursive enters them)"}
 
 
-def complete_many(template, inputs, *, recursive, mask_suffix, fail_fast, cluster, as_json, dry_run, quiet, verbose, progress):
+def complete_many(template, inputs, *, recursive, mask_suffix, fail_fast, as_json, dry_run, quiet, verbose, progress):
     """Complete pictures and folders of pictures.
 
     Parameters
@@ -22,7 +22,7 @@ def complete_many(template, inputs, *, recursive, mask_suffix, fail_fast, cluste
     template : Request
         See `run.folders.plan`.
     inputs : sequence of Path
-    recursive, mask_suffix, fail_fast, cluster, as_json, dry_run, quiet, verbose, progress
+    recursive, mask_suffix, fail_fast, as_json, dry_run, quiet, verbose, progress
         The options of these names.
 
     Returns
@@ -38,14 +38,14 @@ def complete_many(template, inputs, *, recursive, mask_suffix, fail_fast, cluste
 
     start = time.perf_counter()
     extension = template.format and f".{template.format}"
-    if cluster is not None:
+    if template.cluster is not None:
         template, inputs = template.absolute(), [path.absolute() for path in inputs]
     batch = folders.plan(template, inputs, recursive=recursive, mask_suffix=mask_suffix, extension=extension)
     if not dry_run:
         outputs.sweep([task.request for task in batch.tasks if task.request is not None])
     folders.check_free(batch, template)
-    if cluster is not None:
-        workers = _of_cluster(batch, cluster, template.threads, dry_run)
+    if template.cluster is not None:
+        workers = _of_cluster(batch, template.cluster, template.threads, dry_run)
     else:
         workers = _of_this_machine(batch, template.jobs, template.threads, quiet)
     with workers as how, options.working(), shown(progress if progress is not None else not quiet) as monitor:

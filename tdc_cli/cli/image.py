@@ -20,9 +20,7 @@ from .folder import complete_many
 @options.telling
 @options.config(options.own_table)
 @click.pass_context
-def complete_image(
-    ctx, inputs, output, mask_suffix, recursive, fail_fast, cluster, json, dry_run, quiet, verbose, progress, **chosen
-):
+def complete_image(ctx, inputs, output, mask_suffix, recursive, fail_fast, json, dry_run, quiet, verbose, progress, **chosen):
     """Fill in the missing pixels of the picture INPUT: PNG, JPEG, JPEG XL, TIFF, WebP, BMP or a .npy array; - is standard input.
 
     Several pictures, or a folder of them, are completed into the folder OUTPUT, which mirrors the folder; what else is written goes to
@@ -35,8 +33,6 @@ def complete_image(
         raise click.UsageError("--json and -o - both want standard output; write the report with --report FILE", ctx)
     if chosen["overwrite"] and chosen["skip_existing"]:
         raise click.UsageError("--overwrite and --skip-existing exclude each other", ctx)
-    if cluster is not None and chosen["jobs"] > 1:
-        raise click.UsageError("--cluster and --jobs exclude each other: the cluster's workers do the work", ctx)
     if mask_suffix and not (chosen["mask"] and chosen["mask"].is_dir()):
         raise click.UsageError("--mask-suffix needs a --mask that is a folder", ctx)
 
@@ -45,10 +41,8 @@ def complete_image(
     if len(inputs) > 1 or inputs[0].is_dir():
         if output == STANDARD or Path(STANDARD) in inputs:
             raise click.UsageError("- stands for one picture; several are read from files and written to a folder", ctx)
-        many = {"recursive": recursive, "mask_suffix": mask_suffix, "fail_fast": fail_fast, "cluster": cluster}
+        many = {"recursive": recursive, "mask_suffix": mask_suffix, "fail_fast": fail_fast}
         return complete_many(request, inputs, **many, **how)
-    if cluster is not None:
-        raise click.UsageError("--cluster is for several pictures or a folder of them", ctx)
     return single.complete(_of_one(request, inputs[0], output.endswith(os.sep), mask_suffix), **how)
 
 

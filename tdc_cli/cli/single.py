@@ -48,13 +48,25 @@ def complete(request, *, as_json, dry_run, quiet, verbose, progress):
     if dry_run:
         return _describe(plan, as_json)
     try:
-        with _kept(plan, quiet), options.working(), shown(wanted) as monitor:
-            report = execute(plan, monitor)
+        with _workers(plan) as (plan, executor), _kept(plan, quiet), options.working(), shown(wanted) as monitor:
+            report = execute(plan, monitor, executor)
     except options.Failed as failed:
         if not (request.to_skip and isinstance(failed.error, OutputExists)):
             raise
         return _tell_skipped(request, quiet)  # another run was quicker
     return _tell_done(plan, report, as_json, quiet)
+
+
+@contextlib.contextmanager
+def _workers(plan):
+    """Within the block, the plan for whoever does the work, and the executor of a cluster; None: this machine."""
+    if plan.request.cluster is None:
+        yield plan, None
+        return
+    from ..run.cluster import connected
+
+    with connected(plan.request.cluster) as cluster:
+        yield plan.by_workers(cluster.workers), cluster.executor
 
 
 @contextlib.contextmanager
@@ -92,19 +104,26 @@ def _tell(plan, verbose, dry_run):
 
 
 def _regions(plan):
-    """In words, how a clip is divided and what that takes."""
+    """In words, how an input is divided and what that takes."""
     from ..run import cost
 
     if not plan.regions:
         return "nothing to complete"
-    count, longest = len(plan.regions), max(region.stop - region.start for region in plan.regions)
-    how = f"{count} chunks of up to {longest} frames, overlaps and all" if count > 1 else f"one chunk of {longest} frames"
-    return f"{how}, {cost.in_words(plan.estimate)}"
+    parts = []
+    if plan.incomplete.in_time:
+        count = len({region.first for region in plan.regions})
+        longest = max(region.stop - region.start for region in plan.regions)
+        chunks = f"{count} chunks of up to {longest} frames, overlaps and all"
+        parts.append(chunks if count > 1 else f"one chunk of {longest} frames")
+    if plan.tiled:
+        high, wide = (max(stop - start for start, stop in (r.seen[axis] for r in plan.regions)) for axis in (1, 2))
+        size = f"{wide}x{high} pixels, margins and all"
+        parts.append(f"{len(plan.regions)} regions of up to {size}, {plan.workers} at a time")
+    return ", ".join([*parts, cost.in_words(plan.estimate)])
 
 
 def _describe(plan, as_json):
     """Print what a dry run would do."""
-    from ..run import cost
     from ..run.describe import describe
 
     if as_json:
@@ -129,7 +148,7 @@ def _describe(plan, as_json):
     echo(line)
     for name, path in plan.request.outputs.items():
         echo(f"  {name}: {path}")
-    echo(f"  {_regions(plan) if in_time else cost.in_words(plan.estimate)}")
+    echo(f"  {_regions(plan)}")
 
 
 def _tell_done(plan, report, as_json, quiet):

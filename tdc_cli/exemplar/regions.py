@@ -28,6 +28,19 @@ class Region:
     hole: np.ndarray
 
 
+def room(tall, wide):
+    """Pixels beside a hole of so many rows and columns that may be copied."""
+    # (tall + 2 m) (wide + 2 m) = MOST, solved for m.
+    most = (math.sqrt((tall - wide) ** 2 + 4 * MOST) - tall - wide) / 4
+    return max(LEAST, int(min(tall, wide) if most < 0 else min(max(tall, wide), most)))
+
+
+def together(hole):
+    """Number of the group of holes, from 1 on, that each pixel of them and near them is in, (H, W) int, 0 elsewhere; and boxes of the groups."""
+    labels, _ = label(maximum_filter(hole, APART + 1), np.ones((3, 3)))
+    return labels, find_objects(labels)
+
+
 def divide(hole, source=None):
     """Regions of all holes of a picture, in the order of their first rows.
 
@@ -41,15 +54,11 @@ def divide(hole, source=None):
     -------
     list of Region
     """
-    labels, _ = label(maximum_filter(hole, APART + 1), np.ones((3, 3)))
+    labels, boxes = together(hole)
     away = [] if source is None else find_objects(source.astype(np.int8))
     regions = []
-    for k, found in enumerate(find_objects(labels), start=1):
-        own = hole[found] & (labels[found] == k)
-        tall, wide = own.shape
-        # (tall + 2 m) (wide + 2 m) = MOST, solved for m.
-        room = (math.sqrt((tall - wide) ** 2 + 4 * MOST) - tall - wide) / 4
-        margin = max(LEAST, int(min(tall, wide) if room < 0 else min(max(tall, wide), room)))
+    for k, found in enumerate(boxes, start=1):
+        margin = room(*labels[found].shape)
         grown = [slice(max(0, s.start - margin), min(n, s.stop + margin)) for s, n in zip(found, hole.shape, strict=True)]
         for other in away:
             grown = [slice(min(a.start, b.start), max(a.stop, b.stop)) for a, b in zip(grown, other, strict=True)]

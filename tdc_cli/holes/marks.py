@@ -94,7 +94,7 @@ def from_image(levels, alpha, size, *, name, picture, threshold=WHITE, invert=Fa
             "they must have the same size"
         )
     notes, warnings = [], []
-    levels = _to_255(np.asarray(levels, dtype=float), name)
+    levels = _to_255(levels, name)
     if alpha is not None and levels.min() == levels.max() and alpha.min() < alpha.max():
         levels, opaque = 255.0 - alpha, None
         notes.append(f"mask {name} has one colour only: its alpha was used, transparent = missing (`invert_mask`: opaque)")
@@ -166,7 +166,10 @@ def from_levels(levels, alpha, *, threshold=WHITE, invert=False, dilate=0):
 
 
 def _to_255(levels, name):
-    """`levels` scaled so that white is 255, by their largest value."""
+    """`levels` scaled so that white is 255, by their largest value; those of 8 bits are not made larger by it."""
+    if levels.dtype.kind == "b" or levels.dtype == np.uint8:
+        return levels.view(np.uint8) * np.uint8(255) if levels.max() <= 1 else levels
+    levels = np.asarray(levels, dtype=float)
     if not np.isfinite(levels).all() or levels.min() < 0:
         raise MaskError(f"mask {name} has levels that are negative or not finite; paint it black and white")
     return levels * unit_of(levels.max(), name)

@@ -61,3 +61,12 @@ def encode(media, form=None, quality=None):
     buffer = io.BytesIO()
     np.save(buffer, media.values)
     return buffer.getvalue()
+
+
+def write_rows(bands, media, file):
+    """Write the values of `media` into an open binary file, from `bands` of its rows; the bytes are those of `encode`."""
+    values = media.values
+    header = {"descr": np.lib.format.dtype_to_descr(values.dtype), "fortran_order": False, "shape": values.shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    for band in bands:
+        file.write(np.ascontiguousarray(band, values.dtype).data)

@@ -33,7 +33,7 @@ def decode(content, path):
     try:
         boxes = list(_boxes(content))
         head = _Header(_codestream(content, boxes))
-        check_size(head.width, head.height, path)
+        check_size(head.width, head.height, path, len(content), head.colours + len(head.further))
         if head.animated:
             raise InputError(f"{path}: holds an animation, of which none is read as JPEG XL; save its frames as pictures in a folder")
         if head.colours not in (1, 3) or head.further not in ([], [_ALPHA]):

@@ -1,11 +1,29 @@
 """What is refused before anything is decoded, whatever the format."""
 
+import contextlib
 import os
+from contextvars import ContextVar
 
 from ..errors import InputError
+from ..memory import budget
 from .formats import ALL_TYPES
 
-LARGEST = 100_000_000  # pixels; read before the file is decoded, so that a small file cannot fill the memory
+# Pixels of a file of any size. A larger picture must have a file as large as the best that deflate can do, which packs a run of equal
+# bytes 1032 times: what tells of more is a decompression bomb.
+LARGEST = 100_000_000
+MOST_PACKED = 1100
+# What the user says that may be taken, see `memory.budget`: whoever decodes is many calls away from whoever knows.
+_ASKED: ContextVar[str | None] = ContextVar("memory", default=None)
+
+
+@contextlib.contextmanager
+def keeping_to(memory):
+    """Within the block, pictures are read that take up to `memory`, such as ``2G``; None: half of what is free."""
+    before = _ASKED.set(memory)
+    try:
+        yield
+    finally:
+        _ASKED.reset(before)
 
 
 def check_single(pages, path, first=0):
@@ -17,15 +35,56 @@ def check_single(pages, path, first=0):
         )
 
 
-def check_size(width, height, path):
-    """Raise InputError for a picture with more than `LARGEST` pixels."""
-    if width * height > LARGEST:
-        raise too_large(f"{width}x{height} pixels", path)
+def check_size(width, height, path, stored=None, each=1):
+    """Refuse a picture of more than `LARGEST` pixels that is a decompression bomb, or that the memory does not hold.
+
+    Parameters
+    ----------
+    width, height : int
+        As the file tells.
+    path : path-like
+    stored : int or None
+        Bytes of the file; None: it is one frame of many, of which none has more pixels.
+    each : int
+        Bytes of a pixel.
+
+    Raises
+    ------
+    InputError
+    """
+    if width * height <= LARGEST:
+        return
+    told = f"{path}: {width}x{height} pixels"
+    if stored is None:
+        raise InputError(f"{told}; frames of up to {LARGEST // 10**6} megapixels are read; scale it down or crop it")
+    check_packed(width, height, path, stored, each)
+    allowed, size = budget(_ASKED.get()), width * height * each
+    if allowed is not None and size > allowed:
+        raise InputError(
+            f"{told} take {size / 2**30:.1f} GiB of memory, more than the {allowed / 2**30:.1f} GiB that may be taken; "
+            "give more `memory`, crop it, or save it as a TIFF or a .npy array, which are read region by region"
+        )
 
 
-def too_large(size, path):
-    """InputError for a picture whose size is beyond `LARGEST`, or unknown for that reason."""
-    return InputError(f"{path}: {size}; up to {LARGEST // 10**6} megapixels are read; scale it down or crop it")
+def check_packed(width, height, path, stored, each):
+    """Refuse more than `LARGEST` pixels in more bytes than their file can have packed, unless the user names the memory.
+
+    Parameters
+    ----------
+    width, height, path, stored, each
+        See `check_size`.
+
+    Raises
+    ------
+    InputError
+    """
+    size = width * height * each
+    if _ASKED.get() is None and width * height > LARGEST and size > MOST_PACKED * stored:
+        raise InputError(
+            f"{path}: {width}x{height} pixels in a file of {stored} bytes, as files have that are made to fill the "
+            f"memory; up to {LARGEST // 10**6} megapixels are read from one so small; give a `memory` that holds them, such as "
+            f"{1 + 2 * size // 2**30}G, or crop it"
+        )
 
 
 def check_memory(size, what):
@@ -35,7 +94,9 @@ def check_memory(size, what):
     except (AttributeError, ValueError, OSError):  # not told there
         return
     if size > memory:
-        raise InputError(f"{what}: takes {size / 2**30:.1f} GiB, more than the memory of this machine; give a smaller array")
+        raise InputError(
+            f"{what}: takes {size / 2**30:.1f} GiB, more than the memory of this machine; give a smaller array"
+        )
 
 
 def check_type(dtype, path):

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import InputError
 from . import inventory, metadata, plain, png16
 from .formats import FORMATS, JPEG_QUALITY
-from .limits import check_single, check_size, too_large
+from .limits import check_single, check_size
 from .pixels import Media
 
 _NAMES = {"MPO": "JPEG", "WEBP": "WebP"}  # Pillow's name -> ours; a MPO file is a JPEG followed by further ones
@@ -36,10 +36,10 @@ def decode(content, path, page=None):
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:
-        with warnings.catch_warnings(), silent_decoder(), _large_chunks():
+        with warnings.catch_warnings(), silent_decoder(), _own_limits():
             warnings.simplefilter("ignore")  # what Pillow warns of is either refused below or of no concern to the user
             picture = Image.open(io.BytesIO(content))
-            name = _check_kind(picture, path, page)
+            name = _check_kind(picture, path, page, len(content))
             deep = name == "PNG" and content[24] == 16
             more, left = inventory.of_file(name, content)
             if not (deep or more or left) and plain.suits(picture, content):
@@ -54,8 +54,6 @@ def decode(content, path, page=None):
             else:
                 picture, notes = in_known_mode(picture, path)
                 values, mode = np.asarray(picture), picture.mode
-    except Image.DecompressionBombError as error:
-        raise too_large("too large", path) from error
     except UnidentifiedImageError as error:
         raise InputError(f"{path}: not a picture, or damaged at its start; {', '.join(FORMATS)} files are read") from error
     except metadata.DAMAGE as error:
@@ -65,7 +63,7 @@ def decode(content, path, page=None):
     return Media(values, mode, str(path), "", found, name, (*notes, *metadata.left_out(path, left)))
 
 
-def _check_kind(picture, path, page):
+def _check_kind(picture, path, page, stored):
     """Our name of the format; pictures of other formats, with several pages, or too large are refused before anything is decoded."""
     name = _NAMES.get(picture.format, picture.format)
     if name not in FORMATS:
@@ -74,7 +72,7 @@ def _check_kind(picture, path, page):
         picture.seek(page)
     elif picture.format != "MPO":
         check_single(getattr(picture, "n_frames", 1), path)
-    check_size(picture.width, picture.height, path)
+    check_size(picture.width, picture.height, path, stored, len(picture.getbands()))
     if name == "TIFF" and max(picture.tag_v2.get(_BITS, (1,))) > 8:  # which Pillow would cut to 8; `tiff` could not read it
         raise InputError(f"{path}: damaged, or an unusual TIFF; save it anew, uncompressed")
     return name
@@ -97,16 +95,20 @@ def in_known_mode(picture, path):
 
 
 @contextlib.contextmanager
-def _large_chunks():
-    """Within the block profiles and texts of a PNG may be as large as `_LARGEST_CHUNK`: Pillow takes those beyond 1 MB for damage."""
-    from PIL import PngImagePlugin
+def _own_limits():
+    """Within the block limits are ours, not Pillow's.
 
-    before = PngImagePlugin.MAX_TEXT_CHUNK
-    PngImagePlugin.MAX_TEXT_CHUNK = _LARGEST_CHUNK
+    Those of pixels are in `limits`; profiles and texts of a PNG may be as large as `_LARGEST_CHUNK`: Pillow takes
+    those beyond 1 MB for damage.
+    """
+    from PIL import Image, PngImagePlugin
+
+    before = Image.MAX_IMAGE_PIXELS, PngImagePlugin.MAX_TEXT_CHUNK
+    Image.MAX_IMAGE_PIXELS, PngImagePlugin.MAX_TEXT_CHUNK = None, _LARGEST_CHUNK
     try:
         yield
     finally:
-        PngImagePlugin.MAX_TEXT_CHUNK = before
+        Image.MAX_IMAGE_PIXELS, PngImagePlugin.MAX_TEXT_CHUNK = before
 
 
 @contextlib.contextmanager

@@ -19,8 +19,11 @@ _PREMULTIPLIED, _STRAIGHT = 1, 2  # kinds of alpha
 COPIES = "reduced copies or masks on further pages"
 _DESCRIPTION = 270
 _REDUCED, _MASK = 1, 4  # bits of the kind of a page that is no picture of its own
+# Side of tiles where the file that was read had none, bytes of values beyond which a file is a BigTIFF, and of the
+# largest strips that are kept.
+TILE, LARGEST_TIFF, LARGEST_STRIP = 256, 2**32 - 2**25, 2**26
 # Values of a float that stand for what is missing are NaN from here on: sums with them would not be finite.
-_HUGE = 1e290
+HUGE = 1e290
 
 # The codecs' own errors are RuntimeErrors, and of some damage tifffile says that it cannot be.
 DAMAGE = (*metadata.DAMAGE, RuntimeError, MemoryError, AssertionError)
@@ -114,7 +117,7 @@ def _with_nodata(media):
     if not absent.any():
         return media
     made = replace(media, nodata=numbers, notes=(*media.notes, *nodata_notes(media.path, numbers)))
-    if not abs(numbers[0]) < _HUGE:
+    if not abs(numbers[0]) < HUGE:
         return replace(made, values=np.where(absent, media.dtype.type(np.nan), media.values), nodata=())
     return made
 
@@ -170,8 +173,8 @@ def stack(file, pages, copies):
 
 def decode_page(file, page, path):
     """Media of a page of an open TIFF file, upright."""
-    check_size(page.imagewidth, page.imagelength, path)
-    mode, alpha = _mode(page, path)
+    check_size(page.imagewidth, page.imagelength, path, file.filehandle.size, page.samplesperpixel * page.dtype.itemsize)
+    mode, alpha = mode_of(page, path)
     check_parts(page, file.filehandle.size)
     values = page.asarray()
     if page.axes == "SYX":  # one plane after another
@@ -189,7 +192,7 @@ def decode_page(file, page, path):
     return Media(metadata.upright(values, turn), mode, str(path), "", found, "TIFF")
 
 
-def _mode(page, path):
+def mode_of(page, path):
     """Mode of a page and kind of its alpha, or None; InputError for what has no mode."""
     extra = [int(e) for e in page.extrasamples]
     if page.axes not in ("YX", "YXS", "SYX"):
@@ -209,10 +212,9 @@ def _mode(page, path):
 
 
 def _options(media):
-    """How `media` is written by tifffile, compressed without loss: values and a dict."""
+    """How `media` is written by tifffile, compressed without loss: a dict."""
     layout = media.metadata.get("layout")
-    values = np.ascontiguousarray(media.values)
-    channels = values.shape[2] if values.ndim == 3 else 1
+    channels = media.values.shape[2] if media.values.ndim == 3 else 1
     options = {"photometric": "minisblack", "planarconfig": "contig" if channels > 1 else None}
     if media.mode in ("RGB", "RGBA") or (media.mode == "array" and channels == 3):
         options["photometric"] = "rgb"
@@ -225,16 +227,21 @@ def _options(media):
     if media.mode == "array" and layout and layout.extra:
         options |= {"photometric": "rgb" if layout.photometric == _RGB else "minisblack", "extrasamples": layout.extra}
     if layout and layout.planar and channels > 1:
-        options["planarconfig"], values = "separate", np.ascontiguousarray(np.moveaxis(values, 2, 0))
+        options["planarconfig"] = "separate"
     if layout:
         options |= {"tile": layout.tile} if layout.tile else {"rowsperstrip": layout.rows}
     if layout and layout.scale:
         options |= {"resolution": layout.scale, "resolutionunit": "NONE"}
     if "dpi" in media.metadata:
         options |= {"resolution": media.metadata["dpi"], "resolutionunit": "INCH"}
-    return values, options | {
+    return options | {
         "compression": "zlib", "metadata": None, "software": False, "iccprofile": media.metadata.get("icc_profile"),
     }  # fmt: skip
+
+
+def _values(media, options):
+    """The values of `media` in the order in which they are written."""
+    return np.ascontiguousarray(np.moveaxis(media.values, 2, 0) if options["planarconfig"] == "separate" else media.values)
 
 
 def write_pages(frames, file, *, large, stack=None):
@@ -255,8 +262,8 @@ def write_pages(frames, file, *, large, stack=None):
     with tifffile.TiffWriter(file, bigtiff=large, byteorder=order) as writer:
         for number, media in enumerate(frames):
             made = replace(media, metadata=media.metadata | stack.pages[number]) if stack else media
-            values, options = _options(made)
-            writer.write(values, contiguous=False, extratags=_extra(_tags(made) if stack else {}, order), **options)
+            options = _options(made)
+            writer.write(_values(made, options), contiguous=False, extratags=_extra(_tags(made) if stack else {}, order), **options)
 
 
 def _tags(media):
@@ -278,13 +285,18 @@ def encode(media, form=None, quality=None):
     """Bytes of `media` as a TIFF file, compressed without loss, with its metadata; where it comes from a TIFF file, in the same layout."""
     import tifffile
 
-    values, options = _options(media)
+    options, (order, directories, tags) = _options(media), _described(media)
+    buffer = io.BytesIO()
+    tifffile.imwrite(buffer, _values(media, options), byteorder=order, extratags=tags, **options)
+    return tiff_tags.with_directories(buffer.getvalue(), directories) if directories else buffer.getvalue()
+
+
+def _described(media):
+    """Byte order, further directories and tags of `media`, the last as tifffile takes them."""
     order = media.metadata["layout"].byteorder if "layout" in media.metadata else "<"
     described = metadata.descriptive_tags(media.metadata)
     directories = {code: value for code, value in described.items() if code in metadata.DIRECTORIES}
-    buffer = io.BytesIO()
-    tifffile.imwrite(buffer, values, byteorder=order, extratags=_extra(_tags(media), order), **options)
-    return tiff_tags.with_directories(buffer.getvalue(), directories) if directories else buffer.getvalue()
+    return order, directories, _extra(_tags(media), order)
 
 
 def encode_stack(values, stack, large):
@@ -315,3 +327,55 @@ def encode_stack(values, stack, large):
                 software=False, extratags=_extra(tags, order), **options,
             )  # fmt: skip
     return buffer.getvalue()
+
+
+def write_rows(bands, media, file):
+    """Write the values of `media` into an open binary file from `bands` of its rows; without further directories.
+
+    Strips and tiles are those of the file that was read, as `encode` has them; tiles where it had none or strips too
+    large to be held. What is larger than a TIFF file holds becomes a BigTIFF.
+    """
+    import tifffile
+
+    options, (order, _, tags) = _options(media), _described(media)
+    values, dtype = media.values, media.dtype.newbyteorder(order)
+    strip = options.get("rowsperstrip")
+    if strip and strip * (values.nbytes // values.shape[0]) <= LARGEST_STRIP:
+        pieces = _strips(bands, strip, dtype)
+    else:
+        options.pop("rowsperstrip", None)
+        pieces = _tiles(bands, values.shape, options.setdefault("tile", (TILE, TILE)), dtype)
+    with tifffile.TiffWriter(file, bigtiff=values.nbytes > LARGEST_TIFF, byteorder=order) as writer:
+        writer.write(pieces, shape=values.shape, dtype=values.dtype, extratags=tags, **options)
+
+
+def _strips(bands, rows, dtype):
+    """Strips of so many rows, compressed, from bands of rows; tifffile takes no other ones from an iterator."""
+    from tifffile import COMPRESSION, TIFF
+
+    compressed = TIFF.COMPRESSORS[COMPRESSION.ADOBE_DEFLATE]
+    for strip in _cut(bands, rows):
+        yield compressed(np.ascontiguousarray(strip, dtype))
+
+
+def _tiles(bands, shape, tile, dtype):
+    """Tiles of a picture of this shape, row by row of them, from bands of its rows; filled up with zeros at the right and the bottom."""
+    length, across = tile
+    for rows in _cut(bands, length):
+        for column in range(0, shape[1], across):
+            part = rows[:, column : column + across]
+            piece = np.zeros((length, across, *shape[2:]), dtype)
+            piece[: part.shape[0], : part.shape[1]] = part
+            yield piece
+
+
+def _cut(bands, length):
+    """Bands of `length` rows, the last one of what is left, from bands of any number of rows."""
+    held = None
+    for band in bands:
+        held = band if held is None or not len(held) else np.concatenate([held, band])
+        while len(held) >= length:
+            yield held[:length]
+            held = held[length:]
+    if held is not None and len(held):
+        yield held

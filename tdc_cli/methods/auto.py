@@ -13,7 +13,7 @@ from scipy.ndimage import binary_opening, find_objects
 from ..errors import ConfigError
 from ..exemplar.deep import core, deep, patch_variance
 from ..tensor import check_observed
-from . import Completion, exemplar, patches, patches_clip, silent
+from . import Completion, Part, exemplar, patches, patches_clip, silent
 from .exemplar_clip import as_given, by_frame, fill_clip
 from .parameters import parameter
 
@@ -33,7 +33,17 @@ class Config(patches.Config):
     )
 
 
-def complete(values, observed, config=Config(), *, rng, monitor=silent, source=None, wanted=None):
+# Deep holes have regions of their own, since what is invented is of one piece; what else is missing is divided as with `patches`.
+margin = patches.margin
+undivided = deep
+
+
+def share(samples, config, *, rng, monitor=silent):
+    """What `patches.share` decides for the regions of a picture, the inside of deep holes left out."""
+    return patches.share(samples, config, rng=rng, monitor=monitor, left_out=core)
+
+
+def complete(values, observed, config=Config(), *, rng, monitor=silent, source=None, wanted=None, part=None, used=None):
     """As `patches.complete`, and as `exemplar.complete` where holes are too deep for that.
 
     Parameters
@@ -51,6 +61,10 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
         True = may be copied. None: all known pixels.
     wanted : (H, W, ...) ndarray of bool, or None
         Missing entries to fill; None: all of them. How deep a hole is, is a matter of these alone.
+    part : Part or None
+        Of a picture of which this is a region.
+    used : tuple of slice, or None
+        Rows and columns that are used of a region: only deep holes within them are filled.
 
     Returns
     -------
@@ -66,30 +80,35 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     if source is not None and source.shape != values.shape[:2]:
         raise ConfigError(f"source has {' x '.join(map(str, source.shape))} pixels, the values {' x '.join(map(str, values.shape[:2]))}")
     if config.frames is not None:
-        return _complete_clip(values, observed, config, rng, monitor, source, wanted)
+        return _complete_clip(values, observed, config, rng, monitor, source, wanted, used)
     flat = (*values.shape[:2], -1)
     known = observed.reshape(flat)
     asked = ~known if wanted is None else wanted.reshape(flat)
     whole = known.all(axis=2) if source is None else known.all(axis=2) & source
     lost = ~known.any(axis=2) & asked.any(axis=2)
-    holes = deep(lost) if whole.any() else np.zeros(values.shape[:2], bool)
+    everywhere = deep(lost) if whole.any() else np.zeros(values.shape[:2], bool)
+    holes = _within(everywhere, used)
+    left_out = core if everywhere.any() else None
     if not holes.any():
-        return patches.complete(values, observed, config, rng=rng, monitor=monitor, wanted=wanted)
-    box = _box(asked.any(axis=2)) if config.noise_std == 0 else np.s_[:, :]
+        return patches.complete(values, observed, config, rng=rng, monitor=monitor, wanted=wanted, part=part, left_out=left_out)
+    box = _box(_within(asked.any(axis=2), used)) if config.noise_std == 0 else tuple(slice(0, n) for n in values.shape[:2])
+    if part is not None:
+        part = Part(tuple(start + side.start for start, side in zip(part.origin, box, strict=True)), part.shared)
     done = patches.complete(
-        values[box], observed[box], config, rng=rng, monitor=lambda k, total, label: monitor(k, total + 1, label), left_out=core,
-        wanted=None if wanted is None else wanted[box],
+        values[box], observed[box], config, rng=rng, monitor=lambda k, total, label: monitor(k, total + 1, label),
+        wanted=None if wanted is None else wanted[box], part=part, left_out=left_out,
     )  # fmt: skip
     mean = np.where(observed, values, 0.0).copy(order="C")
     mean[box] = done.mean
     sd, invented = np.zeros(values.shape), holes
     if done.sd is not None:
         sd[box] = done.sd
-        part = known[box].any(axis=2)
+        there = known[box].any(axis=2)
         invented = holes.copy()
-        invented[box] &= ~_sure(done.mean.reshape(known[box].shape), done.sd.reshape(known[box].shape), part, lost[box], config.line)
+        invented[box] &= ~_sure(done.mean.reshape(known[box].shape), done.sd.reshape(known[box].shape), there, lost[box], config.line)
     made = np.broadcast_to(invented[..., None], known.shape)
-    exemplar.fill_picture(mean.reshape(flat), sd.reshape(flat), (known | asked) & ~made, made, source, rng,
+    estimated = asked & _within(np.ones(values.shape[:2], bool), used)[..., None]
+    exemplar.fill_picture(mean.reshape(flat), sd.reshape(flat), (known | estimated) & ~made, made, source, rng,
                           lambda share: monitor(99, 100, "filling"), predicted=holes & ~invented)  # fmt: skip
     monitor(100, 100, "filling")
     if done.sd is None:
@@ -97,7 +116,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     return replace(done, mean=mean, sd=sd, predictive_sd=np.hypot(sd, done.noise_std) if done.noise_std else sd, invented=invented)
 
 
-def _complete_clip(values, observed, config, rng, monitor, source, wanted):
+def _complete_clip(values, observed, config, rng, monitor, source, wanted, used):
     """`complete` of a clip: what frames nearby show is left to the groups, unless whole frames agree; the rest of deep holes is filled."""
     if config.frames >= values.ndim:
         raise ConfigError(f"frames is {config.frames}, but the modes of the values are 0 to {values.ndim - 1}", fields=("frames",))
@@ -105,7 +124,7 @@ def _complete_clip(values, observed, config, rng, monitor, source, wanted):
     complete_ = known.all(axis=3) if source is None else known.all(axis=3) & source
     # A frame without a pixel to copy is left to the groups.
     lost = ~known.any(axis=3) if wanted is None else ~known.any(axis=3) & by_frame(wanted, config.frames).any(axis=3)
-    holes = np.stack([deep(frame) & whole.any() for frame, whole in zip(lost, complete_, strict=True)])
+    holes = _within(np.stack([deep(frame) & whole.any() for frame, whole in zip(lost, complete_, strict=True)]), used)
     if not holes.any():
         return patches.complete(values, observed, config, rng=rng, monitor=monitor, wanted=wanted)
 
@@ -128,6 +147,15 @@ def _complete_clip(values, observed, config, rng, monitor, source, wanted):
         return replace(done, mean=mean, invented=invented)
     sd = np.where(where, sd, done.sd)
     return replace(done, mean=mean, sd=sd, predictive_sd=np.hypot(sd, done.noise_std) if done.noise_std else sd, invented=invented)
+
+
+def _within(pixels, used):
+    """Those of the pixels, of (..., H, W), that are in the rows and columns that are used; None: all of them."""
+    if used is None:
+        return pixels
+    found = np.zeros_like(pixels)
+    found[(..., *used)] = pixels[(..., *used)]
+    return found
 
 
 def _box(lost):

@@ -120,8 +120,8 @@ def margin(config):
     return (config.window or usual) + 2 * (config.size or TUNED.deep_size)
 
 
-def share(samples, config, *, rng, monitor=silent):
-    """`Shared` of all regions: both parts of the run on the samples, with what is held out there."""
+def share(samples, config, *, rng, monitor=silent, left_out=None):
+    """`Shared` of all regions: both parts of the run on the samples, with what is held out there; `left_out` as of `complete`."""
     config = replace(config, start="field")
     samples = [tuple(a.reshape(*a.shape[:2], -1) for a in sample) for sample in samples]
     values, observed, wanted = (np.concatenate(arrays, axis=1) for arrays in zip(*samples))
@@ -135,7 +135,8 @@ def share(samples, config, *, rng, monitor=silent):
         return first
     progress = Progress(monitor, len(blocks(values)), len(samples) * sum(s.passes for s in schedules))
     held = [calibrate.hold_out(o, TUNED.held_out, rng, TUNED.most_held_out, w) for _, o, w in samples]
-    drafts = [_draft(v, o, w, h, schedules, noise, config, rng, progress, Part((0, 0), first)) for (v, o, w), h in zip(samples, held)]
+    drafts = [_draft(v, o, w, h, schedules, noise, config, rng, progress, Part((0, 0), first), left_out)
+              for (v, o, w), h in zip(samples, held)]  # fmt: skip
     best, errors, spreads = _best(drafts)
     first = replace(first, schedules=tuple(schedules[: best + 1]))
     if not config.calibrate:
@@ -143,8 +144,11 @@ def share(samples, config, *, rng, monitor=silent):
     scale = calibrate.fit_scale(errors, spreads, noise)
     factor = 1.0
     if scale is not None:
-        changes = [(_finished(v, o, w, draft, best, noise, rng, progress, Part((0, 0), first))[0] - draft.result(best))[w]
-                   for (v, o, w), draft in zip(samples, drafts)]  # fmt: skip
+        changes = []
+        for (v, o, w), draft in zip(samples, drafts):
+            worth = _worth(o, w, left_out)
+            finished, _ = _finished(v, o, worth, draft, best, noise, rng, progress, Part((0, 0), first))
+            changes.append((finished - draft.result(best))[worth])
         factor = _factor_of_last_passes(np.concatenate(changes), errors, noise)
     return replace(first, scale=scale, factor=factor, verdict=_verdict(errors, spreads, noise, rng),
                    warnings=_uncalibrated(scale, errors))  # fmt: skip
@@ -192,7 +196,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, wanted=N
     if part is None:
         done = _completed(values, observed, wanted, config, rng, monitor, left_out)
     else:
-        done = _completed_part(values, observed, wanted, config, part, monitor)
+        done = _completed_part(values, observed, wanted, config, part, monitor, left_out)
     arrays = {name: getattr(done, name) for name in ("mean", "sd", "predictive_sd")}
     return replace(done, **{name: None if a is None else a.reshape(shape) for name, a in arrays.items()})
 
@@ -236,14 +240,14 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
                    warnings=_uncalibrated(scale, errors))  # fmt: skip
 
 
-def _completed_part(values, observed, wanted, config, part, monitor):
+def _completed_part(values, observed, wanted, config, part, monitor, left_out):
     """`complete` of a region, by what is shared: the grids of the passes are those of the whole picture."""
     shared, config = part.shared, replace(config, start="field")
     noise, schedules, best = shared.prior.noise_variance, list(shared.schedules), len(shared.schedules) - 1
     rng = np.random.default_rng(shared.grids)
     progress = Progress(monitor, len(blocks(values)), sum(s.passes for s in schedules))
-    draft = _draft(values, observed, wanted, np.zeros_like(observed), schedules, noise, config, rng, progress, part)
-    estimate, weight = _finished(values, observed, wanted, draft, best, noise, rng, progress, part)
+    draft = _draft(values, observed, wanted, np.zeros_like(observed), schedules, noise, config, rng, progress, part, left_out)
+    estimate, weight = _finished(values, observed, _worth(observed, wanted, left_out), draft, best, noise, rng, progress, part)
     parameters = _used(config, schedules, draft, best, weight)
     done = Completion(mean=estimate, noise_std=math.sqrt(noise) if noise else None, parameters=parameters)
     if not config.calibrate:

@@ -1,6 +1,7 @@
 """The files of a batch, one after the other or in several processes.
 
-What comes of a file depends on that file and the options only, so the number of processes and their order change nothing but the time.
+What comes of a file depends on that file and the options only, so the number of processes and their order change
+nothing but the time; unless memory is so short for all of them that regions become smaller, of which a note tells.
 """
 
 import contextlib
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from .. import media, methods
 from ..errors import OutputExists, TdcError
+from ..memory import budget
 from . import outputs
 from .describe import describe
 from .execute import run as complete_one
@@ -76,6 +78,9 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
     jobs = min(jobs, len(batch.tasks) - len(records))
     # One more file for each process in the queue keeps it from waiting, but would be begun after a failure.
     ahead = jobs if fail_fast else ahead or 2 * jobs
+    # Those on other machines share no memory.
+    shared = _share_of_memory(batch, jobs) if executor is None and jobs > 1 else {}
+
     def todo():
         for i, task in enumerate(batch.tasks):
             if fail_fast and failed:
@@ -83,7 +88,7 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
             if i not in records:
                 # Where a worker is lost before it could answer, its file is done again, and may be there already.
                 again = {} if executor is None or task.request.overwrite else {"skip_existing": True}
-                yield i, look if dry else complete, replace(task.request, threads=threads, jobs=1, **again)
+                yield i, look if dry else complete, replace(task.request, threads=threads, jobs=1, **shared, **again)
 
     try:
         for i, record in _worked_on(todo(), executor, jobs, ahead):
@@ -162,6 +167,13 @@ def _thumbnail(request):
     except (OSError, TdcError):
         return None
     return page.thumbnail(written.colour, written.full_range, written.mode == "CMYK")
+
+
+def _share_of_memory(batch, jobs):
+    """The field `memory` of requests that are worked on side by side; nothing where nobody tells how much there is."""
+    asked = next((task.request.memory for task in batch.tasks if task.request is not None), None)
+    allowed = budget(asked)
+    return {} if allowed is None else {"memory": str(allowed // jobs)}
 
 
 def _worked_on(todo, executor, jobs, ahead):

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 from ..errors import InputError
-from .memory import limit
+from ..memory import limit
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,8 @@ class Cost:
         Microseconds for every entry, for every missing entry.
     most : float
         Of all microseconds for missing entries, at most so many for every entry: patches that many of them touch are worked on once.
+    deep : float
+        In place of `missing` for every missing entry inside of deep holes, of a method that tells these apart.
     small : float or None
         In place of `each` up to `SMALL` entries, where the method works longer; None: the same.
     first : float
@@ -28,7 +30,7 @@ class Cost:
     space : float
         Bytes of a run without a picture: interpreter, libraries, compiled code.
     space_each, space_missing : float
-        Bytes for every entry, for every missing entry.
+        Bytes for every entry, for every missing entry; of methods that complete one channel after the other, of one channel.
     """
 
     each: float
@@ -39,6 +41,7 @@ class Cost:
     first: float = 0.0
     small: float | None = None
     most: float = math.inf
+    deep: float = 0.0
 
 
 FIRST = 250_000
@@ -49,9 +52,9 @@ SMALL = 100_000  # as `methods.datc.SMALL`
 # From `fbcp` on: pictures of 256x256 or 512x512 with half of the pixels missing alone.
 COSTS = {
     "tdc_cli.methods.field": Cost(1.5, 5, 120e6, 50),
-    "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 500),
+    "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 2400),
     "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300),
-    "tdc_cli.methods.auto": Cost(0.5, 530, 250e6, 60, first=40),
+    "tdc_cli.methods.auto": Cost(0.5, 530, 250e6, 60, first=40, deep=100),
     "tdc_cli.methods.patches": Cost(0.5, 530, 250e6, 60, first=40),
     "tdc_cli.methods.datc": Cost(100, 0, 200e6, 300, small=900),
     "tdc_cli.peers.fbcp": Cost(25, 0, 80e6, 500),
@@ -72,10 +75,10 @@ COSTS = {
 
 # Of what works otherwise on clips: 20 frames of 176x144 with strokes or text over 13 % of every second one (190 and 320 s), with 60 %
 # of the entries missing (260 s) and under noise (190 s), and 9 frames with strokes over one (17 s).
-CLIP_COSTS = dict.fromkeys(("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 1500, 250e6, 120, most=170))
+CLIP_COSTS = dict.fromkeys(("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 1500, 250e6, 120, most=170, deep=100))
 
 
-def cost(method, entries, missing):
+def cost(method, entries, missing, deep=0, channels=1):
     """Seconds of one core and bytes that completing a picture takes.
 
     Parameters
@@ -83,19 +86,23 @@ def cost(method, entries, missing):
     method : methods.Method
         A variant of another method costs what that one does.
     entries, missing : int
+    deep : int
+        Missing entries inside of deep holes.
+    channels : int
 
     Returns
     -------
     (float, float)
     """
-    return _cost(COSTS[method.module], entries, missing)
+    return _cost(COSTS[method.module], entries, missing, deep, missing / channels if method.by_channel else missing)
 
 
-def _cost(each, entries, missing):
+def _cost(each, entries, missing, deep, together):
+    """Seconds and bytes, of `together` missing entries at a time."""
     rate = each.each if each.small is None or entries > SMALL else each.small
-    of_missing = min(each.missing * missing, each.most * entries)
+    of_missing = min(each.missing * (missing - deep), each.most * entries) + each.deep * deep
     seconds = 1e-6 * (rate * entries + of_missing + each.first * min(entries, FIRST)) if missing else 0.0
-    return seconds, each.space + each.space_each * entries + each.space_missing * missing
+    return seconds, each.space + each.space_each * entries + each.space_missing * together
 
 
 def clip_cost(method, entries, windows):
@@ -106,15 +113,16 @@ def clip_cost(method, entries, windows):
     method : methods.Method
     entries : int
         Of a frame.
-    windows : list of (int, int)
-        Frames that the method sees of each chunk, and entries in them that are to be estimated.
+    windows : list of tuple of int
+        Frames that the method sees of each chunk, entries in them that are to be estimated, and those of them inside of deep holes.
 
     Returns
     -------
     (float, float)
     """
     each = CLIP_COSTS.get(method.module, COSTS[method.module])
-    found = [_cost(each, entries * frames, estimated) for frames, estimated in windows]
+    found = [_cost(each, entries * frames, estimated, sum(deep), estimated / frames if method.by_channel else estimated)
+             for frames, estimated, *deep in windows]  # fmt: skip
     return sum(seconds for seconds, _ in found), max((space for _, space in found), default=0.0)
 
 

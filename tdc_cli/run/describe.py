@@ -17,6 +17,13 @@ def describe(plan):
         said |= {key: plan.described[key] for key in ("frames", "rate")}
     said |= {"missing": plan.missing, "method": plan.method.name}
     if plan.incomplete.in_time:
-        said["chunks"] = [{"first": r.first, "end": r.end, "start": r.start, "stop": r.stop} for r in plan.regions]
+        chunks = {region.first: region for region in plan.regions}
+        said["chunks"] = [{"first": r.first, "end": r.end, "start": r.start, "stop": r.stop} for r in chunks.values()]
+    if plan.tiled:
+        places = dict.fromkeys((r.used[1:], r.seen[1:]) for r in plan.regions)  # the same for every chunk of a clip
+        said["regions"] = [
+            dict(zip(("rows", "columns", "seen_rows", "seen_columns"), (*used, *seen))) for used, seen in places
+        ]
+    said["workers"] = plan.workers
     outputs = {name: str(path) for name, path in plan.request.outputs.items()}
     return said | {"outputs": outputs, "warnings": [*plan.notes, *plan.warnings], "estimate": plan.estimate}

@@ -9,19 +9,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ConfigError, InputError, MaskError
+from ..media.stored import Stored
+from ..memory import budget
 from ..names import PICTURE
 from .cost import clip_cost, cost, process_space, words_of
-from .memory import budget
-from .regions import SAMPLE, SAMPLES, Region, divide, tiled, tiles
+from .regions import SAMPLE, SAMPLES, Region, divide, tiled, tiles, whole_boxes
 from .solve import estimates_known, gives_uncertainty
 
 # Memory that a region takes at most where the user names none, if that is possible at all.
 REGION_BYTES = 1e9
 # A picture of up to so many pixels is one region, if its memory is no more than `REGION_BYTES`.
 WHOLE = 1_500_000
+# What is not to be divided of a clip may take more, since at the end of a region it becomes another; and sees so many pixels on each side.
+UNDIVIDED_BYTES, BESIDE = 2.5e9, 64
 # Sides of the tiles of pictures and of clips, in pixels: the largest that fits is taken.
 SIDES = (1024, 512, 256, 128)
 CLIP_SIDES = (384, 256, 192, 128)
+# Bytes of what says where something is missing while it is made, for each pixel or entry: the mask as decoded and as
+# read, what it marks, what is observed. And of what draws them.
+_MARKS, _DRAWN = 4, 17
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,8 @@ def _of_frame(request, method, config, incomplete, seen):
     box = ((0, 1), *((0, n) for n in source.shape[:2]))
     if not count and not known:
         return Division((), False, 1, *cost(method, entries, count))
-    seconds, space = cost(method, entries, count)
+    channels = 1 if request.kind != PICTURE else entries // int(np.prod(source.shape[:2]))
+    seconds, space = cost(method, entries, count, _deep(seen, channels, count), channels)
     whole = Division((Region(box, box),), False, 1, seconds, space)
     margin = method.margin(config) if request.kind == PICTURE else None
     if request.region is not None and request.region != "whole" and margin is None:
@@ -93,23 +100,24 @@ def _of_frame(request, method, config, incomplete, seen):
     small = int(np.prod(source.shape[:2])) <= WHOLE and space <= REGION_BYTES
     if request.region is None and small and (allowed is None or space <= allowed):
         return whole
-    channels, held = entries // int(np.prod(source.shape[:2])), _held(request, method, config, incomplete)
+    held = _held(request, method, config, incomplete)
+    undivided = whole_boxes(seen.undivided, margin)
 
     def cut(side):
-        planes = tiles(seen.coverage, side, margin, everything=known)
-        return tiled((whole.regions[0],), planes), [_estimated(seen.coverage, channels, plane) for _, plane in planes]
+        planes = tiles(seen.coverage, side, margin, everything=known, undivided=undivided)
+        return tiled((whole.regions[0],), planes), [_estimated(seen, channels, plane) for _, plane in planes]
 
     sides = SIDES if request.region is None else (request.region,)
-    usual = next((side for side in sides if _largest(method, cut(side)[1]) <= REGION_BYTES), sides[-1])
+    usual = next((side for side in sides if _largest(method, cut(side)[1], channels) <= REGION_BYTES), sides[-1])
     for side in sides[sides.index(usual) :]:
         regions, windows = cut(side)
-        largest = _largest(method, windows)
+        largest = _largest(method, windows, channels)
         if allowed is None or held + largest <= allowed:
             break
     else:
         raise InputError(
             f"{source.path}: takes about {words_of(held + largest)} of memory in regions of {side} pixels, and may take "
-            f"{words_of(allowed)}; give {_more(held + largest)}, or a part of it"
+            f"{words_of(allowed)}; give {_more(held + largest)}, or try a part of it"
         )
     workers = max(1, min(request.jobs, len(regions)))
     while workers > 1 and allowed is not None and _together(held, largest, workers) > allowed:
@@ -130,6 +138,11 @@ def _of_frame(request, method, config, incomplete, seen):
 def _held(request, method, config, incomplete):
     """Bytes of what is held of a picture beside the regions: its colours as read and as written, what is observed, deviations, the truth."""
     source, entries = incomplete.source, incomplete.entries
+    drawn = _DRAWN * entries if request.missing_ratio else 0
+    if isinstance(source.media.values, Stored):
+        by_entry = incomplete.holes.looks or request.missing_ratio
+        marks = _MARKS * (entries if by_entry else int(np.prod(source.shape[:2])))
+        return max(marks, drawn) + (0 if request.reference is None else source.dtype.itemsize * entries)
     each = 3 * source.dtype.itemsize + 1
     if gives_uncertainty(method, config) and (request.uncertainty or request.panel or request.html):
         each += 8 if source.dtype == np.float64 else 4
@@ -139,12 +152,12 @@ def _held(request, method, config, incomplete):
         each += 12
     if request.reference is not None:
         each += source.dtype.itemsize
-    return each * entries
+    return max(each * entries, source.dtype.itemsize * entries + drawn)
 
 
-def _largest(method, windows):
+def _largest(method, windows, channels):
     """Bytes of the region that takes most, with its process."""
-    return max(cost(method, *window)[1] for window in windows)
+    return max(cost(method, *window, channels)[1] for window in windows)
 
 
 def _together(held, largest, workers):
@@ -152,9 +165,15 @@ def _together(held, largest, workers):
     return held + largest if workers == 1 else held + process_space() + workers * largest
 
 
-def _estimated(coverage, channels, plane):
-    """Entries of what is seen of a tile, and those of them that are to be filled."""
-    return channels * int(np.prod([end - start for start, end in plane])), coverage.within(*plane)[0]
+def _estimated(seen, channels, plane):
+    """Entries of what is seen of a tile, those of them that are to be filled, and of these the ones inside of deep holes."""
+    missing = seen.coverage.within(*plane)[0]
+    return channels * int(np.prod([end - start for start, end in plane])), missing, _deep(seen, channels, missing, plane)
+
+
+def _deep(seen, channels, missing, plane=()):
+    """Entries inside of deep holes, of those that are missing in a tile of one frame."""
+    return 0 if seen.undivided is None else min(missing, channels * int(np.count_nonzero(seen.undivided[tuple(slice(*side) for side in plane)])))
 
 
 def _check_whole(request, method, source, space, allowed, divides):
@@ -179,23 +198,27 @@ def _more(space):
 
 def _of_clip(request, method, config, incomplete, seen):
     source, entries = incomplete.source, incomplete.entries
+    channels = entries // int(np.prod(source.shape[:2]))
     known = estimates_known(config)
     changed = np.arange(incomplete.begin, incomplete.end) if known else np.flatnonzero(seen.counts)
     estimated = np.full(source.count, entries) if known else seen.counts
     most = request.chunk or _usual_length(method, entries, int(estimated.max()))
-    planes = _planes(request, method, config, incomplete, seen, most)
+    undivided = whole_boxes(seen.undivided, method.margin(config) or 0, BESIDE)
+    planes = _planes(request, method, config, incomplete, seen, most, undivided)
     if planes:
-        most = request.chunk or method.chunk
+        lengths = [_usual_length(method, *_estimated(seen, channels, plane)[:2], UNDIVIDED_BYTES) for _, plane in undivided]
+        most = request.chunk or min(lengths, default=method.chunk)
     regions = divide(changed, incomplete.begin, incomplete.end, most, method.context, source.shape[:2])
     _check_regions(incomplete, seen, method, regions, most)
     windows = [(r.stop - r.start, int(estimated[r.start : r.stop].sum())) for r in regions]
     if not planes:
+        windows = [(n, m, _deep(seen, n * channels, m)) for n, m in windows]
         return Division(regions, False, _workers(request, regions, clip_cost(method, entries, windows)[1]), *clip_cost(method, entries, windows))
-    pixels = entries // int(np.prod(source.shape[:2]))
     total, parts = max(1, int(seen.coverage.missing.sum())), []
     for _, plane in planes:
-        size, missing = _estimated(seen.coverage, pixels, plane)
-        parts.append(clip_cost(method, size, [(n, min(n * size, round(m * missing / total) if not known else n * size)) for n, m in windows]))
+        size, missing, _ = _estimated(seen, channels, plane)
+        counts = [(n, min(n * size, round(m * missing / total) if not known else n * size)) for n, m in windows]
+        parts.append(clip_cost(method, size, [(n, m, _deep(seen, n * channels, m, plane)) for n, m in counts]))
     regions = tiled(regions, planes)
     space = max(space for _, space in parts)
     return Division(regions, True, _workers(request, regions, space), sum(seconds for seconds, _ in parts), space)
@@ -209,7 +232,7 @@ def _workers(request, regions, space):
     return workers
 
 
-def _planes(request, method, config, incomplete, seen, most):
+def _planes(request, method, config, incomplete, seen, most, undivided):
     """Tiles of all frames, where whole frames in their usual number would take more memory than a region may; else nothing."""
     margin = method.margin(config)
     wanted = min(request.chunk or method.chunk, incomplete.end - incomplete.begin)
@@ -223,20 +246,20 @@ def _planes(request, method, config, incomplete, seen, most):
     if request.region is None and clip_cost(method, entries, [(frames, frames * int(seen.counts.max()))])[1] <= REGION_BYTES:
         return []
     for side in CLIP_SIDES if request.region is None else (request.region,):
-        planes = tiles(seen.coverage, side, margin, everything=known)
-        sizes = [_estimated(seen.coverage, entries // pixels, plane)[0] for _, plane in planes]
+        planes = tiles(seen.coverage, side, margin, everything=known, undivided=undivided)
+        sizes = [_estimated(seen, entries // pixels, plane)[0] for used, plane in planes if (used, plane) not in undivided] or [0]
         if request.region is not None:
             return planes
         if clip_cost(method, max(sizes), [(frames, frames * max(sizes))])[1] <= REGION_BYTES:
-            return planes if max(sizes) < entries else []
+            break
     return planes if max(sizes) < entries else []
 
 
-def _usual_length(method, entries, densest):
-    """Frames of a region whose memory stays below `REGION_BYTES`, or one; `densest` entries of a frame are to be estimated at most."""
+def _usual_length(method, entries, densest, most_bytes=REGION_BYTES):
+    """Frames of a region whose memory stays below `most_bytes`, or one; `densest` entries of a frame are to be estimated at most."""
     for most in range(method.chunk, 1, -1):
         _, space = clip_cost(method, entries, [(most + 2 * method.context, (most + 2 * method.context) * densest)])
-        if space <= REGION_BYTES:
+        if space <= most_bytes:
             return most
     return 1
 

@@ -34,7 +34,7 @@ def run(request, monitor=methods.silent):
     return execute(prepare(request, monitor), monitor)
 
 
-def execute(plan, monitor=methods.silent):
+def execute(plan, monitor=methods.silent, executor=None):
     """Complete, measure and write.
 
     Parameters
@@ -42,6 +42,8 @@ def execute(plan, monitor=methods.silent):
     plan : Plan
     monitor : callable
         Called as ``monitor(done, total, label)``.
+    executor : concurrent.futures.Executor or None
+        See `work.solve`.
 
     Returns
     -------
@@ -56,7 +58,7 @@ def execute(plan, monitor=methods.silent):
     begin = time.perf_counter()
     plan.store.open(plan.request.resume or plan.request.skip_existing, plan.request.output)
     with contextlib.closing(plan.store):
-        work = solve(plan, monitor)
+        work = solve(plan, monitor, executor)
         _check_files(plan)
         with files.together(plan.files.identities, plan.store.spent):
             report = _write(plan, work, begin, monitor)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..holes import in_any_channel, over
 from ..media import Media
+from ..media.stored import Stored, row_slices
 from ..media.video import Clip
 from ..view.display import limits
 from .holes import Holes
@@ -124,8 +125,8 @@ class Incomplete:
             else:
                 shape = self.source.colour_shape
                 kept = None if mask.kept is None else over(mask.kept, shape)
-                if kept is not None and reference is not None:  # what is kept is not measured
-                    reference = np.where(kept, np.nan, reference)
+                if kept is not None and reference is not None:
+                    reference = _measured(reference, kept)
                 yield Frame(number, media, mask.over(shape), inside, reference, mask.grey_levels, mask.by_value, kept)
 
     def values(self, frame, window=()):
@@ -141,6 +142,14 @@ class Incomplete:
         if not (self.noise and frame.inside):
             return scaled(colour[window], full_range, name)
         return scaled(colour, full_range, name, noise=self.noise, rng=stream(self.seed, NOISE, frame.number))[window]
+
+
+def _measured(truth, kept):
+    """The truth of a frame with NaN where it is kept, which is not measured; where it stays in its file, read as it is cut."""
+    if not isinstance(truth, Stored):
+        return np.where(kept, np.nan, truth)
+    dtype = np.result_type(truth.dtype, np.nan)
+    return Stored(truth.shape, dtype, lambda *part: np.where(kept[part], np.nan, truth[part]))
 
 
 class Window:
@@ -182,6 +191,8 @@ class Survey:
         Values that frames are shown with as black and as white.
     coverage : regions.Coverage or None
         None of a tensor.
+    undivided : (H, W) ndarray of bool, or None
+        Pixels that the method completes in one region with those around them, of any frame; None where it has none.
     """
 
     counts: np.ndarray
@@ -193,9 +204,10 @@ class Survey:
     high: float
     limits: tuple
     coverage: Coverage | None = None
+    undivided: np.ndarray | None = None
 
 
-def survey(incomplete, monitor, by_channel=False):
+def survey(incomplete, monitor, by_channel=False, undivided=None):
     """Go through all frames once; a `Survey`.
 
     Parameters
@@ -204,6 +216,8 @@ def survey(incomplete, monitor, by_channel=False):
     monitor : callable
     by_channel : bool
         See `Coverage`.
+    undivided : callable or None
+        See `tdc_cli.methods`.
 
     Raises
     ------
@@ -213,18 +227,26 @@ def survey(incomplete, monitor, by_channel=False):
     source = incomplete.source
     counts, pixels, kept = np.zeros((3, source.count), dtype=np.int64)
     coverage = None if source.mode == "tensor" else Coverage(source.colour_shape, by_channel)
-    grey = by_value = 0
+    grey, by_value, whole = 0, 0, None
     low, high = np.inf, -np.inf
     shown = [] if source.full_range else [np.zeros(0)]
     ranged = incomplete.in_time and incomplete.truth is not None and incomplete.truth.dtype.kind == "f"
     for frame in incomplete.frames(pictures=incomplete.holes.looks or ranged, truth=ranged):
-        absent = frame.absent
-        kept[frame.number] = 0 if frame.kept is None else np.count_nonzero(frame.kept)
-        counts[frame.number] = np.count_nonzero(absent)
-        if counts[frame.number]:
-            pixels[frame.number] = counts[frame.number] if source.mode == "tensor" else np.count_nonzero(in_any_channel(absent))
-        if coverage is not None and frame.inside:
-            coverage.add(frame.observed, absent)
+        lost = None if undivided is None else np.zeros(source.shape[:2], dtype=bool)
+        for rows in row_slices(frame.observed.shape):
+            observed, absent = frame.observed[rows], frame.estimated(False, (rows,))
+            count = np.count_nonzero(absent)
+            counts[frame.number] += count
+            kept[frame.number] += 0 if frame.kept is None else np.count_nonzero(frame.kept[rows])
+            if count:
+                pixels[frame.number] += count if source.mode == "tensor" else np.count_nonzero(in_any_channel(absent))
+            if coverage is not None and frame.inside:
+                coverage.add(observed, absent, rows.start)
+            if lost is not None and count:
+                lost[rows] = ~in_any_channel(observed) & in_any_channel(absent)
+        if lost is not None and counts[frame.number]:
+            found = undivided(lost)
+            whole = found if whole is None else whole | found
         grey += frame.grey_levels
         by_value += frame.by_value
         if frame.truth is not None and frame.inside:
@@ -236,4 +258,4 @@ def survey(incomplete, monitor, by_channel=False):
     if ranged and np.isfinite([low, high]).all():
         check_size(np.array([low, high]), incomplete.truth.path, "scale it down")
     shown = limits(source.full_range, *shown) if incomplete.in_time else ()
-    return Survey(counts, pixels, kept, grey, by_value, float(low), float(high), shown, coverage)
+    return Survey(counts, pixels, kept, grey, by_value, float(low), float(high), shown, coverage, whole)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import holes
 from ..errors import ConfigError, InputError, MaskError
-from ..media import tensor
+from ..media import stored, tensor
 from ..media.files import digest
 from ..media.masks import Masks, read_mask, read_masks
 from ..media.video.clip_formats import FOLDER
@@ -296,6 +296,11 @@ class Decision:
 
 def find_absent(values, path, numbers=()):
     """Where `values` are NaN or one of the numbers that stand for what is missing, a bool array; InputError where any is infinite."""
+    if isinstance(values, stored.Stored):
+        absent = np.empty(values.shape, dtype=bool)
+        for rows in stored.row_slices(values.shape):
+            absent[rows] = find_absent(values[rows], path, numbers)
+        return absent
     floats = values.dtype.kind == "f"
     if floats and np.isinf(values).any():
         raise InputError(f"{path}: {np.isinf(values).sum()} values are infinite; NaN marks missing entries, infinity is refused")

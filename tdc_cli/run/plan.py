@@ -1,6 +1,7 @@
 """Everything that can be found before any work."""
 
 import hashlib
+import math
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,9 @@ import numpy as np
 from .. import holes, methods
 from ..errors import ConfigError, MaskError, OutputExists
 from ..holes import in_any_channel
+from ..media.limits import keeping_to
+from ..media.stored import row_slices
+from ..memory import budget
 from ..names import CLIP, PICTURE, STANDARD, TENSOR
 from . import configure, outputs, sinks, sources
 from .division import divided
@@ -23,6 +27,9 @@ from .request import MAIN, Request, check
 from .solve import estimates_known, gives_uncertainty
 from .store import Folder, Memory
 from .unchanged import Snapshot
+
+# Bytes of an entry that waits for a worker elsewhere: a double and whether it is observed, as they are and as they are sent.
+_SENT = 18
 
 
 @dataclass(frozen=True)
@@ -126,10 +133,27 @@ class Plan:
         rate = None if source.rate is None else str(source.rate)
         return said | {"shape": [source.count, *shape], "frames": source.count, "rate": rate}
 
+    def by_workers(self, count):
+        """The same on so many workers elsewhere, or on as many as regions can be held for; with one thread each unless asked.
+
+        What travels to them waits here meanwhile: values, what is observed, and both once more while they are sent.
+        """
+        pixels = int(np.prod(self.source.shape[:2]))
+        channels = self.incomplete.entries // pixels
+        largest = max((_SENT * channels * _seen_pixels(region) for region in self.regions), default=1)
+        allowed = budget(self.request.memory)
+        if allowed is not None:
+            count = max(1, min(count, int(allowed // largest)))
+        return replace(self, workers=count, request=replace(self.request, threads=self.request.threads or 1))
+
     def changed(self, number):
         """Whether the frame of this number is estimated."""
         inside = self.incomplete.begin <= number < self.incomplete.end
         return bool(inside and (self.survey.counts[number] or estimates_known(self.config)))
+
+
+def _seen_pixels(region):
+    return math.prod(stop - start for start, stop in region.seen)
 
 
 def prepare(request, monitor=methods.silent):
@@ -155,6 +179,11 @@ def prepare(request, monitor=methods.silent):
     OutputError
         Results that could not be written.
     """
+    with keeping_to(request.memory):
+        return _prepare(request, monitor)
+
+
+def _prepare(request, monitor):
     start = time.perf_counter()
     method, kind = methods.get(request.method), request.kind
     check(request)
@@ -169,7 +198,7 @@ def prepare(request, monitor=methods.silent):
         raise OutputExists(f"{request.output}: exists already")
     files = Snapshot.of(request.sources.values(), request.consulted.values())
     outputs.check_spared(request, files.identities)
-    source = sources.read(request)
+    source = sources.read(request, hasattr(method.load(), "margin"))
     warnings = sink.fit(request, source)
     begin, end = frame_range(request.frames, source.count)
     numbers = range(source.count) if request.mask_frames is None else frame_numbers(request.mask_frames, source.count, "mask_frames")
@@ -178,7 +207,7 @@ def prepare(request, monitor=methods.silent):
     decision = decide(request, source, tuple(numbers), begin, end)
     copied = may_be_copied(request, source)
     incomplete = Incomplete(source, decision.holes, begin, end, request.add_noise, request.seed, truth)
-    seen = survey(incomplete, monitor, method.by_channel)
+    seen = survey(incomplete, monitor, method.by_channel, None if request.kind == TENSOR else method.undivided)
     decision, more = _checked(request, incomplete, decision, seen)
     if copied is not None and not incomplete.in_time and not (copied & ~in_any_channel(~next(incomplete.frames()).observed)).any():
         raise MaskError(f"source {request.source} lies wholly within the holes of {source.path}: nothing is left to copy")
@@ -186,7 +215,9 @@ def prepare(request, monitor=methods.silent):
         incomplete = replace(incomplete, truth=None)
         reasons.append("metrics are null: the truth has entries that are not finite")
     if not incomplete.in_time and source.dtype.kind == "f":  # values too large to compute with
-        incomplete.values(next(incomplete.frames()))
+        frame = next(incomplete.frames())
+        for rows in row_slices(source.shape):
+            incomplete.values(frame, (rows,))
     count = int(seen.counts.sum())
     missing = missing_of(decision, source.count * incomplete.entries, count, int(seen.pixels.sum()), seen.grey_levels)
     division = divided(request, method, config, incomplete, seen)

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.ndimage import distance_transform_cdt
 
+from ..exemplar import regions as surroundings
 from ..methods import DEEP
 
 # Side of the blocks of pixels by which it is known where something is missing.
@@ -114,28 +115,32 @@ class Coverage:
         self.missing, self.seen = np.zeros((2, *blocks), dtype=np.int64)
         self.known = np.zeros((*blocks, self._channels if by_channel else 1), dtype=bool)
 
-    def add(self, observed, absent):
-        """Take in a frame: what is observed, and what is to be filled, bool."""
+    def add(self, observed, absent, row=0):
+        """Take in rows of a frame from number `row` on, a multiple of `BLOCK`: what is observed, and what is to be filled, bool."""
         starts = [np.arange(0, n, BLOCK) for n in observed.shape[:2]]
+        place = slice(row // BLOCK, row // BLOCK + len(starts[0]))
         counts, missing = (_sums(a, starts) for a in (observed, absent))
-        self.missing += missing
-        self.seen += counts
+        self.missing[place] += missing
+        self.seen[place] += counts
         if self._by_channel:
             any_row = np.logical_or.reduceat(observed.reshape(*observed.shape[:2], -1), starts[0], axis=0)
-            self.known |= np.logical_or.reduceat(any_row, starts[1], axis=1)
+            self.known[place] |= np.logical_or.reduceat(any_row, starts[1], axis=1)
         else:
-            self.known |= counts[..., None] > 0
+            self.known[place] |= counts[..., None] > 0
 
-    def depths(self):
+    def depths(self, undivided=()):
         """How far, in pixels and at most, what is to be filled of a block is from a known entry of its channel, (h, w).
 
-        Channels that are known nowhere aside.
+        Channels that are known nowhere aside. 0 in the boxes that are `undivided`, a list of ``((row, end), (column, end))``: nothing else
+        is estimated from what is within them.
         """
         deepest = np.zeros(self.missing.shape, dtype=np.int64)
         for c in range(self.known.shape[2]):
             unknown = ~self.known[..., c]
             if unknown.any() and not unknown.all():
                 deepest = np.maximum(deepest, BLOCK * distance_transform_cdt(unknown, "chessboard"))
+        for rows, columns in undivided:
+            deepest[_blocks(*rows), _blocks(*columns)] = 0
         return deepest * (self.missing > 0)
 
     def box(self, everything=False):
@@ -203,7 +208,57 @@ def divide(changed, begin, end, most, margin, size):
     return tuple(made)
 
 
-def tiles(coverage, side, margin, *, everything=False):
+def whole_boxes(pixels, margin, most=None):
+    """Rows and columns of the regions of pixels that are not to be divided from those around them.
+
+    Parameters
+    ----------
+    pixels : (H, W) ndarray of bool, or None
+        None: no regions.
+    margin : int
+        Pixels seen on each side, beside those that the size of what is not divided asks for.
+    most : int or None
+        Of the latter at most so many.
+
+    Returns
+    -------
+    list of (used, seen)
+        As of `tiles`; of whole blocks, and nothing in common between what is used of them.
+    """
+    if pixels is None or not pixels.any():
+        return []
+    _, found = surroundings.together(pixels)
+    boxes = [tuple((s.start // BLOCK * BLOCK, min(n, -(-s.stop // BLOCK) * BLOCK)) for s, n in zip(box, pixels.shape)) for box in found]
+    apart = []
+    while boxes:
+        box = boxes.pop()
+        other = next((other for other in apart if _overlap(box, other)), None)
+        if other is None:
+            apart.append(box)
+        else:
+            apart.remove(other)
+            boxes.append(tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(box, other)))
+    rooms = [surroundings.room(*(b - a for a, b in box)) for box in apart]
+    return [(box, _grown(box, margin + min(room, most or room), pixels.shape)) for box, room in zip(apart, rooms)]
+
+
+def _overlap(box, other):
+    return all(a < d and c < b for (a, b), (c, d) in zip(box, other))
+
+
+def _without(box, others):
+    """Boxes that hold all of a box but what is in `others`, and have nothing in common."""
+    for other in others:
+        if _overlap(box, other):
+            (rows, columns), (top, bottom), (left, right) = box, *(
+                (max(a, c), min(b, d)) for (a, b), (c, d) in zip(box, other))  # fmt: skip
+            beside = [((rows[0], top), columns), ((top, bottom), (columns[0], left)), ((top, bottom), (right, columns[1])),
+                      ((bottom, rows[1]), columns)]  # fmt: skip
+            return [piece for part in beside if all(a < b for a, b in part) for piece in _without(part, others)]
+    return [box]
+
+
+def tiles(coverage, side, margin, *, everything=False, undivided=()):
     """Rows and columns of tiles that hold all that is to be estimated; tiles with nothing of that are left out.
 
     Parameters
@@ -215,20 +270,24 @@ def tiles(coverage, side, margin, *, everything=False):
         Pixels seen on each side, beside `DEEP` times the depth of the holes thereabouts.
     everything : bool
         Whether known entries are estimated too.
+    undivided : list of (used, seen)
+        Tiles that there are in any case; the others hold what these do not use.
 
     Returns
     -------
     list of (used, seen)
         Each ``((row, end), (column, end))``; in the order of rows, then columns.
     """
-    depths, made = coverage.depths(), []
-    for used in itertools.product(*(_cuts(*axis, side) for axis in coverage.box(everything))):
-        if not everything and not coverage.within(*used)[0]:
-            continue
-        near = _grown(used, margin, coverage.size)
-        deep = int(depths[_blocks(*near[0]), _blocks(*near[1])].max())
-        made.append((used, _grown(used, margin + DEEP * deep, coverage.size)))
-    return made
+    boxes = [used for used, _ in undivided]
+    depths, made = coverage.depths(boxes), list(undivided)
+    for cut in itertools.product(*(_cuts(*axis, side) for axis in coverage.box(everything))):
+        for used in _without(cut, boxes):
+            if not everything and not coverage.within(*used)[0]:
+                continue
+            near = _grown(used, margin, coverage.size)
+            deep = int(depths[_blocks(*near[0]), _blocks(*near[1])].max())
+            made.append((used, _grown(used, margin + DEEP * deep, coverage.size)))
+    return sorted(made)
 
 
 def _cuts(start, end, side):

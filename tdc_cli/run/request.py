@@ -7,8 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from ..errors import ConfigError
+from ..memory import parsed
 from ..names import ALPHA, CLIP, CLIP_PATTERNS, FORMATS, NODATA, PATTERNS, PICTURE, RESIDUALS, STANDARD, TENSOR, WHITE
-from .memory import parsed
 from .option import check_options, option
 from .written import is_ours
 
@@ -154,6 +154,9 @@ class Request:
     memory: str | None = option(
         None, metavar="SIZE", scope=PIXELS, affects_result=False, default_words="half of what is free",
         help="Memory to keep to, such as 2G or 500M: what is larger is completed in regions.")  # fmt: skip
+    cluster: str | None = option(
+        None, metavar="ADDRESS", scope=PIXELS, affects_result=False,
+        help="Work on the workers of the Dask scheduler at tcp://HOST:PORT, in place of --jobs; see docs/scale.md.")  # fmt: skip
     region: int | str | None = option(
         None, form="side", metavar="auto|whole|N", scope=PIXELS, default_words="auto",
         help="Side, in pixels, of the regions that are completed one at a time; whole: rows and columns are not divided.")  # fmt: skip
@@ -297,9 +300,6 @@ class FolderOptions:
     recursive: bool = option(False, form="flag", scope=(PICTURE,), affects_result=False, help="Enter folders in folders.")
     fail_fast: bool = option(
         False, form="flag", scope=(PICTURE,), affects_result=False, help="Begin no further file after one has failed.")
-    cluster: str | None = option(
-        None, metavar="ADDRESS", scope=(PICTURE,), affects_result=False,
-        help="Work on the workers of the Dask scheduler at tcp://HOST:PORT, in place of --jobs; see docs/scale.md.")  # fmt: skip
 
 
 def check(request):
@@ -320,6 +320,8 @@ def check(request):
         raise ConfigError("`missing_pattern` needs a `missing_ratio`")
     if request.memory is not None:
         parsed(request.memory)
+    if request.cluster is not None and request.jobs > 1:
+        raise ConfigError("`cluster` and `jobs` exclude each other: the cluster's workers do the work")
     if not (request.region in (None, "whole") or (isinstance(request.region, int) and request.region >= SMALLEST_REGION)):
         raise ConfigError(f"`region` is {request.region!r}; give a side of at least {SMALLEST_REGION} pixels, or whole")
     said = [name for name in ("mask", "mask_color", "missing_ratio") if getattr(request, name) is not None]

@@ -8,9 +8,9 @@ import numpy as np
 
 from .. import media
 from ..errors import ConfigError, InputError
-from ..media import Media, tensor
+from ..media import Media, stored, tensor
 from ..media.video import read_clip
-from ..names import CLIP, PICTURE
+from ..names import CLIP, PICTURE, STANDARD
 from .values import check_size
 
 
@@ -77,8 +77,14 @@ class Still:
             yield self.media
 
 
-def read(request):
+def read(request, divides=False):
     """The input of a request.
+
+    Parameters
+    ----------
+    request : Request
+    divides : bool
+        Whether the method completes a picture region by region, so that it need not be held.
 
     Raises
     ------
@@ -86,7 +92,19 @@ def read(request):
     """
     if request.kind == CLIP:
         return _at_rate(read_clip(request.input), request.frame_rate)
-    return Still(media.read(request.input) if request.kind == PICTURE else tensor.read(request.input))
+    if request.kind != PICTURE:
+        return Still(tensor.read(request.input))
+    stays = divides and _written_by_rows(request)
+    return Still((stays and stored.open_stored(request.input)) or media.read(request.input))
+
+
+def _written_by_rows(request):
+    """Whether nothing that is asked for needs the whole of a picture at once."""
+    whole = request.panel, request.html, request.save_incomplete, request.mask_color
+    if any(option is not None for option in whole) or request.add_noise or request.region == "whole" or request.by_transparency:
+        return False
+    written = [path for path in (request.output, request.uncertainty) if path is not None]
+    return all(str(path) != STANDARD and stored.writable(path) for path in written)
 
 
 def _at_rate(clip, rate):
@@ -126,7 +144,8 @@ def truth(request, source):
         return found, []
     values = found.media.colour
     if request.kind == PICTURE:
-        if found.full_range is None and request.keep is None and not np.isfinite(values).all():
+        rows = stored.row_slices(values.shape)
+        if found.full_range is None and request.keep is None and not all(np.isfinite(values[part]).all() for part in rows):
             return None, ["metrics are null: the truth has entries that are not finite"]
         return found, []
     if values.dtype.kind == "f" and np.isinf(values).any():

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import methods
 from ..errors import WorkerLost
+from ..media.stored import row_slices
 from ..methods.solve import share
 from . import threads
 from .frames import Window
@@ -17,9 +18,6 @@ from .pool import Processes, completed
 from .regions import samples
 from .solve import warm_up
 from .streams import SHARED, stream
-
-# Rows of a picture that are looked at together.
-ROWS = 256
 
 
 @dataclass(frozen=True)
@@ -97,9 +95,9 @@ def _shared(plan, monitor):
         return None
     frame = next(plan.incomplete.frames())
     rng = stream(plan.request.seed, SHARED)
-    squares = samples(plan.survey.coverage, plan.incomplete.entries // frame.observed[..., 0].size if frame.observed.ndim > 2 else 1, rng)
+    channels = plan.incomplete.entries // int(np.prod(plan.source.shape[:2]))
     parts = []
-    for square in squares:
+    for square in samples(plan.survey.coverage, channels, rng):
         window = tuple(slice(*axis) for axis in square)
         known = np.ascontiguousarray(frame.observed[window])
         parts.append((plan.incomplete.values(frame, window), known, frame.estimated(False, window)))
@@ -111,11 +109,10 @@ def _shared(plan, monitor):
 def _span(incomplete, frame):
     """Smallest and largest observed entry of a frame, some rows at a time."""
     low, high = np.inf, -np.inf
-    for row in range(0, frame.observed.shape[0], ROWS):
-        rows = (slice(row, row + ROWS),)
-        values = incomplete.values(frame, rows)
-        low = min(low, float(np.min(values, where=frame.observed[rows], initial=np.inf)))
-        high = max(high, float(np.max(values, where=frame.observed[rows], initial=-np.inf)))
+    for rows in row_slices(frame.observed.shape):
+        values, observed = incomplete.values(frame, (rows,)), frame.observed[rows]
+        low = min(low, float(np.min(values, where=observed, initial=np.inf)))
+        high = max(high, float(np.max(values, where=observed, initial=-np.inf)))
     return low, high
 
 
@@ -174,6 +171,8 @@ def _prepared(plan, region, window, shared):
     further = dict(plan.further)
     if "source" in further and planar:
         further["source"] = further["source"][seen]
+    if plan.tiled and plan.method.undivided is not None:
+        further["used"] = region.inside
     path = source.path
     if incomplete.in_time:
         path = f"{path}, frames {region.start} to {region.stop - 1}"

@@ -6,11 +6,12 @@ import numpy as np
 
 from ... import media
 from ...errors import ConfigError, OutputError
-from ...media import Media, files
+from ...media import Media, files, stored
 from ...media.files import write_bytes
 from ...names import STANDARD
 from ...view.display import units_of
 from .. import outputs
+from ..bands import bands
 from ..completed import completed
 
 
@@ -41,6 +42,8 @@ class Sink:
     def write(self, plan, measures, monitor):
         """See the package. The picture comes first: of files that are written together, the first one appears last."""
         request, source = plan.request, plan.source
+        if isinstance(source.media.values, stored.Stored):
+            return self._write_rows(plan, measures)
         shown = request.uncertainty is not None or request.panel is not None or request.html is not None
         done = next(completed(plan, truth=True, sd=shown))
         if measures is not None:
@@ -71,6 +74,25 @@ class Sink:
             )  # fmt: skip
             write_bytes(request.panel, panel, replace=request.replaces)
         return done
+
+    def _write_rows(self, plan, measures):
+        """`write` of a picture that is not held: there is neither page nor panel of it."""
+        request, given = plan.request, plan.source.media
+        if request.make_folders:
+            for path in request.outputs.values():
+                files.make_folder(path.parent)
+
+        def colours():
+            for band in bands(plan, truth=measures is not None):
+                if measures is not None:
+                    measures.add(0, band.truth, band.colour, ~band.absent)
+                yield band.colour
+
+        stored.write_rows(colours(), given, request.output, replace=request.overwrite)
+        if request.uncertainty is not None:
+            like = Media(stored.Stored(given.values.shape, plan.sd_dtype, None), "array", given.path, "")
+            deviations = (band.sd for band in bands(plan, sd=True))
+            stored.write_rows(deviations, like, request.uncertainty, replace=request.replaces)
 
     def page(self, plan, report, done):
         """Page of a run, as text.

@@ -1,29 +1,20 @@
-"""How much memory there is, and how much a run may take."""
+"""How much memory there is, and how much of it may be taken."""
 
 import contextlib
 import os
 import re
 from pathlib import Path
 
-from ..errors import ConfigError
+from .errors import ConfigError
 
-_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 # Limit of a control group, and what it takes already, for both versions of them.
 _GROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
 )
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 # Share of what is free that a run takes unless it is told.
 SHARE = 0.5
-
-
-def parsed(text):
-    """Bytes of a size such as ``2G``, ``500M`` or ``1.5GiB``; ConfigError for anything else."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", str(text), re.IGNORECASE | re.ASCII)
-    size = float(found[1]) * _UNITS[found[2].lower()] if found else 0
-    if not 1 <= size < 2**63:
-        raise ConfigError(f"`memory` is {str(text)!r}; give a size such as 2G or 500M")
-    return int(size)
 
 
 def limit():
@@ -53,7 +44,7 @@ def limit():
 def free():
     """Bytes that this process may still take: of the machine, its control group and its address space; None where nobody tells."""
     found = []
-    with contextlib.suppress(OSError, ValueError, AttributeError):
+    with contextlib.suppress(OSError, ValueError, TypeError):
         told = re.search(r"^MemAvailable:\s*(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
         found.append(int(told[1]) * 1024)
     for most, taken in _GROUPS:
@@ -63,6 +54,15 @@ def free():
     if there is not None and (hard or not found):
         found.append(there)
     return max(0, min(found)) if found else None
+
+
+def parsed(text):
+    """Bytes of a size such as ``2G``, ``500M`` or ``1.5GiB``; ConfigError for anything else."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", str(text), re.IGNORECASE | re.ASCII)
+    size = float(found[1]) * _UNITS[found[2].lower()] if found else 0
+    if not 1 <= size < 2**63:
+        raise ConfigError(f"`memory` is {str(text)!r}; give a size such as 2G or 500M")
+    return int(size)
 
 
 def budget(asked):

@@ -1,0 +1,211 @@
+"""Method auto: patches where a hole can be predicted, exemplar inside of deep ones."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tdc_cli import methods
+from tdc_cli.exemplar.deep import RIM, SIDE, core, deep
+from tdc_cli.methods import auto, patches
+from tdc_cli.methods.solve import solve
+from tdc_cli.names import CLIP, DEFAULT_METHODS, PICTURE
+from tdc_cli.run import regions
+
+FEW = {"passes": 1, "members": 12}
+
+
+def waves(height, width, noise=0.02, length=1):
+    """Waves with grain, (H, W) in 0 to 1; of `length` times the usual one."""
+    rows, columns = np.mgrid[:height, :width] / length
+    plain = 0.5 + 0.2 * np.sin(rows / 4) * np.cos(columns / 5)
+    return plain + np.random.default_rng(0).normal(0, noise, plain.shape)
+
+
+def by(name, truth, lost, seed=0, **parameters):
+    config = methods.get(name).configure(FEW | parameters)
+    return solve(methods.get(name), config, truth.copy(), ~lost, rng=np.random.default_rng(seed))
+
+
+def thin(shape):
+    lost = np.zeros(shape, bool)
+    lost[8:12] = lost[:, 20:24] = True
+    return lost
+
+
+def scattered(shape):
+    return np.random.default_rng(1).random(shape) < 0.97
+
+
+@pytest.mark.parametrize("holes", [thin, scattered])
+def test_holes_that_are_thin_or_scattered_come_out_as_patches_has_them(holes):
+    truth = waves(48, 60)
+    lost = holes(truth.shape)
+    one, other = by("auto", truth, lost), by("patches", truth, lost)
+    assert np.array_equal(one.mean, other.mean) and np.array_equal(one.sd, other.sd) and one.invented is None
+
+
+def test_so_do_those_of_clips():
+    truth = np.stack([waves(24, 32)] * 3, axis=2)
+    lost = np.broadcast_to(thin((24, 32))[..., None], truth.shape).copy()
+    one, other = (by(name, truth, lost, frames=2) for name in ("auto", "patches"))
+    assert np.array_equal(one.mean, other.mean) and np.array_equal(one.sd, other.sd) and one.invented is None
+
+
+def test_deep_holes_hold_a_square():
+    lost = np.zeros((60, 80), bool)
+    lost[10 : 10 + SIDE, 10 : 10 + SIDE] = True
+    lost[30 : 30 + SIDE - 1, 5:75] = True
+    found = deep(lost)
+    assert np.array_equal(found, lost & (np.arange(60) < 25)[:, None])
+    lost[10 + SIDE // 2, :] = True  # a stroke from a deep hole stays one
+    assert np.array_equal(deep(lost), found)
+    assert not core(lost).any()
+
+
+def test_a_strip_along_the_border_counts_twice():
+    lost = np.zeros((40, 60), bool)
+    lost[: SIDE // 2] = True
+    assert not deep(lost).any()
+    lost[: SIDE // 2 + 1] = True
+    assert np.array_equal(deep(lost), lost)
+
+
+def test_gaps_between_scattered_pixels_are_no_deep_holes():
+    lost = np.random.default_rng(0).random((80, 80)) < 0.99
+    assert not deep(lost).any()
+
+
+def test_the_core_is_what_lies_beyond_the_rim():
+    lost = np.zeros((60, 60), bool)
+    lost[10:50, 20:50] = True
+    expected = np.zeros_like(lost)
+    expected[10 + RIM : 50 - RIM, 20 + RIM : 50 - RIM] = True
+    assert np.array_equal(core(lost), expected)
+
+
+def hole_in_waves(noise, length=1):
+    truth = waves(64, 72, noise, length)
+    lost = np.zeros(truth.shape, bool)
+    lost[20:44, 24:50] = True
+    return truth, lost
+
+
+def test_what_can_be_predicted_of_a_deep_hole_is_and_the_rest_is_invented():
+    truth, lost = hole_in_waves(0.003, length=2)
+    done = by("auto", truth, lost, passes=4)
+    assert core(lost).sum() <= done.invented.sum() < lost.sum()
+    assert not done.invented[~lost].any()
+    assert np.array_equal(done.mean[~lost], truth[~lost]) and not done.sd[~lost].any()
+    assert done.mean[lost].std() > 0.5 * truth[lost].std()  # no smear
+
+
+@pytest.mark.parametrize("line, invented", [(0.0, "all"), (1e6, "core")])
+def test_the_line_decides(line, invented):
+    truth, lost = hole_in_waves(0.02)
+    expected = lost if invented == "all" else core(lost)
+    assert np.array_equal(by("auto", truth, lost, line=line).invented, expected)
+
+
+def test_without_standard_deviations_deep_holes_are_invented_as_a_whole():
+    truth, lost = hole_in_waves(0.02)
+    done = by("auto", truth, lost, calibrate=False)
+    assert done.sd is None and np.array_equal(done.invented, lost)
+
+
+def test_same_seed_same_bits():
+    truth, lost = hole_in_waves(0.02)
+    first, again, other = (by("auto", truth, lost, seed=seed).mean for seed in (0, 0, 1))
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+
+
+def test_nothing_to_copy_is_left_to_patches():
+    truth = np.stack([waves(40, 40)] * 2, axis=2)
+    lost = np.zeros(truth.shape, bool)
+    lost[..., 0] = True
+    lost[10:30, 10:30] = True
+    lost[::2, :, 0] = False
+    lost[::2, :, 1] = True
+    assert by("auto", truth, lost).invented is None
+
+
+def test_it_is_the_default_and_tells_what_it_invented(tdc):
+    truth, lost = hole_in_waves(0.02)
+    Image.fromarray(np.uint8(255 * truth.clip(0, 1))).save("p.png")
+    Image.fromarray(np.uint8(255 * lost)).save("m.png")
+    done = tdc("complete-image", "p.png", "-o", "o.png", "--mask", "m.png", "--param", "passes=1", "--json", "--html", "h.html")
+    assert done.exit_code == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["method"]["name"] == "auto" == DEFAULT_METHODS[PICTURE] == DEFAULT_METHODS[CLIP]
+    assert core(lost).sum() <= report["invented"] <= report["missing"]["pixels"] == lost.sum()
+    assert report["method"]["parameters"]["line"] == auto.Config().line
+    with open("h.html", encoding="utf-8") as page:
+        assert f"{report['invented']} pixels were invented" in page.read()
+
+
+def test_patches_leaves_out_what_it_is_told_to():
+    truth, lost = hole_in_waves(0.02)
+    how = {"rng": np.random.default_rng(0), "left_out": core}
+    done = patches.complete(np.where(lost, np.nan, truth), ~lost, patches.Config(passes=1), **how)
+    left = core(lost)
+    assert np.isfinite(done.mean).all() and (done.sd[lost & ~left] > 0).all()
+
+
+def test_deep_holes_have_regions_of_their_own_and_everything_is_in_one():
+    lost = np.zeros((100, 140), bool)
+    lost[20:60, 30:60] = lost[62:80, 50:90] = True
+    lost[:, 10:13] = lost[90:94] = True
+    coverage = regions.Coverage(lost.shape, False)
+    coverage.add(~lost, lost)
+    whole = regions.whole_boxes(deep(lost), 5)
+    (rows, columns), seen = whole[0]
+    assert len(whole) == 1 and deep(lost)[slice(*rows), slice(*columns)].sum() == deep(lost).sum()
+    assert all(a - b >= 69 or b == 0 for (a, _), (b, _) in zip(whole[0][0], seen))
+    times = np.zeros(lost.shape, int)
+    for side in (24, 64, 200):
+        times[:] = 0
+        for (rows, columns), _ in regions.tiles(coverage, side, 5, undivided=whole):
+            times[slice(*rows), slice(*columns)] += 1
+        assert times.max() == 1 and times[lost].min() == 1
+
+
+def test_a_large_picture_is_filled_region_by_region_the_same_by_any_number_of_jobs(tdc):
+    truth = waves(96, 128)
+    lost = np.zeros(truth.shape, bool)
+    lost[30:50, 60:84] = lost[80:82] = lost[:, 20:22] = True
+    Image.fromarray(np.uint8(255 * truth.clip(0, 1))).save("p.png")
+    Image.fromarray(np.uint8(255 * lost)).save("m.png")
+    reports = []
+    for name, jobs in (("one.png", "1"), ("two.png", "2")):
+        done = tdc("complete-image", "p.png", "-o", name, "--mask", "m.png", "--region", "32", "--jobs", jobs, "--param", "passes=1", "--json")
+        assert done.exit_code == 0, done.stderr
+        reports.append(json.loads(done.stdout))
+    a, b = (np.asarray(Image.open(name)) for name in ("one.png", "two.png"))
+    assert np.array_equal(a, b) and np.array_equal(a[~lost], np.uint8(255 * truth.clip(0, 1))[~lost])
+    assert reports[0]["invented"] == reports[1]["invented"] >= core(lost).sum()
+    assert a[30:50, 60:84].std() > 0.5 * 255 * truth[30:50, 60:84].std()  # no smear
+
+
+def test_regions_of_thin_holes_are_those_of_patches(tdc):
+    truth = waves(64, 80)
+    Image.fromarray(np.uint8(255 * truth.clip(0, 1))).save("p.png")
+    Image.fromarray(np.uint8(255 * thin(truth.shape))).save("m.png")
+    for name in ("auto", "patches"):
+        done = tdc("complete-image", "p.png", "-o", f"{name}.png", "--method", name, "--mask", "m.png", "--region", "32", "--param", "passes=1")
+        assert done.exit_code == 0, done.stderr
+    assert np.array_equal(*(np.asarray(Image.open(f"{name}.png")) for name in ("auto", "patches")))
+
+
+def test_what_deep_holes_cost_is_less(tdc):
+    Image.fromarray(np.uint8(255 * waves(96, 128).clip(0, 1))).save("p.png")
+    deep_, scattered_ = np.zeros((96, 128), bool), np.zeros((96, 128), bool)
+    deep_[20:70, 20:70] = True
+    scattered_.flat[::5] = True
+    seconds = []
+    for number, lost in enumerate((deep_, scattered_)):
+        Image.fromarray(np.uint8(255 * lost)).save(f"m{number}.png")
+        done = tdc("complete-image", "p.png", "-o", "o.png", "--mask", f"m{number}.png", "--dry-run", "--json")
+        assert done.exit_code == 0, done.stderr
+        seconds.append(json.loads(done.stdout)["estimate"]["seconds"])
+    assert seconds[0] < seconds[1] / 2

@@ -1,0 +1,384 @@
+"""Pictures larger than what is held at a time: regions, reading and writing by rows, memory, killing and going on."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+from conftest import pixels, report_of, smooth
+from PIL import Image
+from test_batch import wait_for
+from test_rasters import GEO, KEPT, tags
+
+from tdc_cli import memory, metrics
+from tdc_cli.media import limits, stored
+from tdc_cli.run import division
+
+HEIGHT, WIDTH = 150, 300
+REGION = ["--region", "64"]
+QUICK = ["--method", "nearest"]
+
+
+def heights(dtype, channels=0):
+    """Values with neither edges nor noise, as a raster may have them."""
+    return (
+        (smooth(HEIGHT, WIDTH, channels or 1) * 1.0).astype(dtype).reshape(HEIGHT, WIDTH, *(channels,) * bool(channels))
+    )
+
+
+@pytest.fixture
+def holes(folder):
+    """Mask of a few small holes, `h.png`, some of which lie across the borders of regions; its (H, W) array, True = missing."""
+    missing = np.zeros((HEIGHT, WIDTH), dtype=bool)
+    for row, column in ((60, 10), (62, 64), (0, 190), (148, 100), (20, 128), (100, 60)):
+        missing[max(0, row - 2) : row + 3, max(0, column - 3) : column + 4] = True
+    Image.fromarray(np.where(missing, 255, 0).astype(np.uint8)).save("h.png")
+    return missing
+
+
+@pytest.fixture
+def from_the_file(monkeypatch):
+    """Call it, and every picture whose format can do so stays in its file, which is never read as a whole."""
+
+    def stay():
+        monkeypatch.setattr(stored, "LEAST", 0)
+        monkeypatch.setattr(stored, "ROWS", 24)
+        read = stored.Stored.__getitem__
+
+        def few(self, place):
+            part = read(self, place)
+            assert part.shape[:2] != (HEIGHT, WIDTH), "all of it was read at once"
+            return part
+
+        monkeypatch.setattr(stored.Stored, "__getitem__", few)
+
+    return stay
+
+
+def measured(report, part):
+    """Those measures of a part that have a value."""
+    return {name: value for name, value in report["metrics"][part].items() if value is not None}
+
+
+# Reading and writing by rows
+
+
+@pytest.mark.parametrize("name, dtype, channels, options", [
+    ("a.tif", "float32", 0, {"tile": (32, 48)}), ("a.tif", "uint8", 3, {"rowsperstrip": 7, "photometric": "rgb"}),
+    ("a.tif", "uint16", 0, {"byteorder": ">", "compression": "zlib", "rowsperstrip": HEIGHT}),
+    ("a.tif", "int16", 5, {"tile": (16, 16), "planarconfig": "contig", "photometric": "minisblack"}),
+    ("a.tif", "uint8", 0, {"tile": (16, 16), "predictor": 2, "compression": "zlib"}),
+    ("a.npy", "float32", 0, None), ("a.npy", "uint16", 3, None),
+])  # fmt: skip
+def test_a_picture_that_stays_in_its_file_gives_the_same_bytes(
+    tdc, holes, from_the_file, name, dtype, channels, options
+):
+    values, suffix = heights(dtype, channels), name[1:]
+    if options is None:
+        np.save(name, values)
+    else:
+        tifffile.imwrite(name, values, extratags=GEO, metadata=None, resolution=(72, 72), **options)
+    words = ["complete-image", name, "--mask", "h.png", *QUICK, *REGION, "--reference", name, "--json"]
+    whole = report_of(tdc(*words, "-o", f"held{suffix}"))
+    from_the_file()
+    by_rows = report_of(tdc(*words, "-o", f"rows{suffix}"))
+    assert Path(f"rows{suffix}").read_bytes() == Path(f"held{suffix}").read_bytes()
+    completed = np.load(f"rows{suffix}") if options is None else tifffile.imread(f"rows{suffix}")
+    assert np.array_equal(completed[~holes], values[~holes]) and not np.array_equal(completed, values)
+    assert (by_rows["missing"], by_rows["input"]) == (whole["missing"], whole["input"])
+    for part in ("all", "missing", "incomplete"):
+        assert measured(by_rows, part) == pytest.approx(measured(whole, part), rel=1e-9)
+    if options is not None:
+        before, after = tags(name)[0], tags(f"rows{suffix}")[0]
+        kept = KEPT - {42113}
+        assert {code: after.get(code) for code in kept} == {code: before[code] for code in kept}
+
+
+def test_measures_taken_by_rows_are_those_of_the_whole(tdc, holes, from_the_file):
+    values = heights("float32", 3)
+    np.save("a.npy", values)
+    from_the_file()
+    found = report_of(
+        tdc(
+            "complete-image",
+            "a.npy",
+            "-o",
+            "b.npy",
+            "--mask",
+            "h.png",
+            *QUICK,
+            *REGION,
+            "--reference",
+            "a.npy",
+            "--json",
+        )
+    )
+    observed = np.broadcast_to(~holes[..., None], values.shape)
+    expected, _ = metrics.compare(values, np.load("b.npy"), observed, float(values.max() - values.min()))
+    for part in expected:
+        assert measured(found, part) == pytest.approx(measured({"metrics": expected}, part), rel=1e-6)
+
+
+def test_what_is_kept_of_a_picture_that_stays_in_its_file_stays_and_is_not_measured(tdc, holes, from_the_file):
+    values = heights("float32")
+    np.save("a.npy", values)
+    kept = np.zeros_like(holes)
+    kept[55:70, :40] = kept[:8, 180:240] = True
+    Image.fromarray(np.where(kept, 255, 0).astype(np.uint8)).save("k.png")
+    values[kept] = -9999
+    np.save("k.npy", values)
+    words = ["complete-image", "k.npy", "--mask", "h.png", "--keep", "k.png", *QUICK, *REGION, "--reference", "a.npy", "--json"]
+    whole = report_of(tdc(*words, "-o", "held.npy"))
+    from_the_file()
+    by_rows = report_of(tdc(*words, "-o", "rows.npy"))
+    assert Path("rows.npy").read_bytes() == Path("held.npy").read_bytes()
+    completed = np.load("rows.npy")
+    assert np.array_equal(completed[kept], values[kept]) and (completed[holes & ~kept] != values[holes & ~kept]).any()
+    assert by_rows["missing"] == whole["missing"] and by_rows["missing"]["pixels"] == np.count_nonzero(holes & ~kept)
+    assert by_rows["metrics"] == whole["metrics"] and whole["metrics"]["all"]["ssim"] is None
+    assert f"metrics leave out {np.count_nonzero(kept)} entries whose truth is not known" in whole["warnings"]
+    expected, _ = metrics.compare_tensor(np.where(kept, np.nan, np.load("a.npy")), completed, ~holes | kept, np.ptp(np.load("a.npy")[~kept]))
+    for part in expected:
+        assert measured(by_rows, part) == pytest.approx(measured({"metrics": expected}, part), rel=1e-6)
+
+
+def test_nodata_nan_and_simulated_holes_of_a_picture_that_stays_in_its_file(tdc, holes, from_the_file):
+    values = heights("float32")
+    values[holes] = np.nan
+    np.save("a.npy", values)
+    tifffile.imwrite(
+        "a.tif",
+        np.where(holes, -9999, values),
+        metadata=None,
+        tile=(32, 32),
+        extratags=[(42113, "s", 0, "-9999", True)],
+    )
+    np.save("full.npy", heights("float32"))
+    runs = {"a.npy": [], "a.tif": [], "full.npy": ["--missing-ratio", "0.2"]}
+
+    def results(mark):
+        made = []
+        for name, more in runs.items():
+            output = f"{mark}-{name}"
+            result = tdc("complete-image", name, "-o", output, *QUICK, *REGION, *more, "-q")
+            assert (result.exit_code, result.stderr) == (0, "")
+            made.append(Path(output).read_bytes())
+        return made
+
+    whole = results("held")
+    from_the_file()
+    assert results("rows") == whole
+
+
+def test_standard_deviations_are_written_by_rows_too(tdc, holes, from_the_file):
+    np.save("a.npy", heights("float32"))
+    words = ["complete-image", "a.npy", "--mask", "h.png", "--method", "field", *REGION, "-q"]
+    assert tdc(*words, "-o", "held.npy", "--uncertainty", "sd-held.tif").exit_code == 0
+    from_the_file()
+    assert tdc(*words, "-o", "rows.npy", "--uncertainty", "sd-rows.tif").exit_code == 0
+    assert Path("rows.npy").read_bytes() == Path("held.npy").read_bytes()
+    sd = tifffile.imread("sd-rows.tif")
+    assert np.array_equal(sd, tifffile.imread("sd-held.tif")) and (sd[holes] > 0).all() and not sd[~holes].any()
+
+
+def test_what_needs_the_whole_picture_still_works(tdc, holes, monkeypatch):
+    monkeypatch.setattr(stored, "LEAST", 0)
+    tifffile.imwrite("a.tif", heights("uint8", 3), photometric="rgb")
+    words = ["complete-image", "a.tif", "--mask", "h.png", *QUICK, *REGION, "-q"]
+    assert tdc(*words, "-o", "rows.tif").exit_code == 0
+    result = tdc(*words, "-o", "b.png", "--panel", "p.png", "--html", "p.html", "--save-incomplete", "i.tif")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert np.array_equal(pixels("b.png"), tifffile.imread("rows.tif"))
+    assert all(Path(name).exists() for name in ("p.png", "p.html", "i.tif", "i_mask.png"))
+
+
+def test_damage_within_a_picture_that_stays_in_its_file_is_told_and_nothing_is_left(tdc, holes, from_the_file):
+    tifffile.imwrite("a.tif", heights("uint16"), tile=(32, 32), compression="zlib", metadata=None)
+    with tifffile.TiffFile("a.tif") as file:
+        place = file.pages[0].dataoffsets[-1]
+    content = bytearray(Path("a.tif").read_bytes())
+    content[place : place + 40] = bytes(40)
+    Path("a.tif").write_bytes(content)
+    from_the_file()
+    result = tdc("complete-image", "a.tif", "-o", "b.tif", "--mask", "h.png", *QUICK, *REGION, "-q")
+    assert result.exit_code != 0 and result.stderr.startswith("tdc: a.tif: damaged") and result.stderr.count("\n") == 1
+    assert not any(name.startswith((".", "b.")) for name in os.listdir())
+
+
+# Regions and memory
+
+
+def test_a_dry_run_tells_regions_memory_and_time(tdc, holes):
+    np.save("a.npy", heights("float32"))
+    words = ["complete-image", "a.npy", "-o", "b.npy", "--mask", "h.png", *QUICK, *REGION, "--jobs", "2", "--dry-run"]
+    told = report_of(tdc(*words, "--json"))
+    assert told["workers"] == 2 and told["estimate"]["bytes"] > 0
+    missing = holes.copy()
+    for region in told["regions"]:
+        (top, bottom), (left, right) = region["rows"], region["columns"]
+        missing[top:bottom, left:right] = False
+        assert (
+            region["seen_rows"][0] <= top < bottom <= region["seen_rows"][1]
+            and max(bottom - top, right - left) <= 64 + 8
+        )
+    assert not missing.any()
+    line = tdc(*words).stdout.splitlines()[-1]
+    assert (
+        line.startswith(f"  {len(told['regions'])} regions of up to ")
+        and " pixels, margins and all, 2 at a time, about 1 s on one core and " in line
+    )
+    assert not Path("b.npy").exists()
+
+
+@pytest.mark.parametrize("memory_, region", [("60M", None), ("1G", "whole")])
+def test_a_picture_beyond_the_memory_is_refused_in_one_line_with_the_way_out(tdc, holes, memory_, region, monkeypatch):
+    np.save("a.npy", heights("float32"))
+    if region:  # an estimate of a small picture that is beyond it
+        monkeypatch.setattr(division, "cost", lambda method, entries, missing, deep=0, channels=1: (1.0, 2.5e9))
+    words = ["complete-image", "a.npy", "-o", "b.npy", "--mask", "h.png", *QUICK, "--memory", memory_]
+    result = tdc(*words, *(["--region", region] if region else []))
+    assert result.exit_code == 2 and result.stderr.startswith("tdc: a.npy: ") and result.stderr.count("\n") == 1
+    assert f"more than the {division.words_of(memory.parsed(memory_))}" in result.stderr or "may take" in result.stderr
+    assert "give --memory " in result.stderr and ("leave out --region whole" in result.stderr) == (region == "whole")
+
+
+def test_methods_that_need_the_whole_are_refused_beyond_the_memory_with_the_way_out(tdc, holes):
+    np.save("a.npy", heights("float32"))
+    words = ["complete-image", "a.npy", "-o", "b.npy", "--mask", "h.png", "--method", "datc"]
+    result = tdc(*words, "--memory", "150M")
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1
+    assert result.stderr.startswith("tdc: a.npy: method datc works on the whole at once and takes about ")
+    assert result.stderr.endswith("or try a method that works region by region, such as patches or field\n")
+    result = tdc(*words, *REGION)
+    line = "--region: method datc needs the whole of a picture with these parameters; leave it out"
+    assert (result.exit_code, result.stderr) == (2, f"tdc: {line}\n")
+
+
+@pytest.mark.parametrize("said", ["2X", "-1G", "0", "", "nan"])
+def test_sizes_of_memory_that_are_none_are_refused(complete, said):
+    result = complete("--mask", "m.png", "--memory", said)
+    assert (result.exit_code, result.stderr) == (2, f"tdc: --memory is {said!r}; give a size such as 2G or 500M\n")
+
+
+@pytest.mark.parametrize(
+    "said, size", [("2G", 2 * 2**30), ("500M", 500 * 2**20), ("1.5 GiB", 3 * 2**29), ("4096", 4096), ("64kb", 2**16)]
+)
+def test_sizes_of_memory_are_read_as_people_write_them(said, size):
+    assert memory.parsed(said) == size
+
+
+def test_less_memory_makes_smaller_regions_and_says_which(tdc, holes, monkeypatch):
+    np.save("a.npy", heights("float32"))
+    monkeypatch.setattr(division, "WHOLE", 0)
+    monkeypatch.setattr(division, "SIDES", (128, 64, 32))
+    monkeypatch.setattr(division, "cost", lambda method, entries, missing, deep=0, channels=1: (1.0, 1e8 + 1e4 * entries))
+    words = ["complete-image", "a.npy", "--mask", "h.png", "--method", "biharmonic", "-o"]
+    plenty, little = tdc(*words, "b.npy", "--memory", "2G"), tdc(*words, "c.npy", "--memory", "255M")
+    assert (plenty.exit_code, plenty.stderr.count("regions of")) == (0, 0)
+    note = "a.npy: is completed in regions of 64 pixels, to keep to 270 MB of memory; where there is more, --region 64"
+    assert little.exit_code == 0 and f"tdc: note: {note} gives the same result" in little.stderr.splitlines()
+    assert tdc(*words, "d.npy", "--memory", "2G", "--region", "64", "-q").exit_code == 0
+    assert Path("c.npy").read_bytes() == Path("d.npy").read_bytes()
+
+
+def test_a_bomb_is_refused_unless_memory_is_named_that_holds_it(tdc, monkeypatch):
+    Image.new("1", (12_000, 12_000)).save("bomb.png", optimize=True)
+    words = ["complete-image", "bomb.png", "-o", "b.png", "--missing-ratio", "0.1", *QUICK]
+    result = tdc(*words)
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1
+    assert (
+        result.stderr.startswith("tdc: bomb.png: 12000x12000 pixels in a file of ")
+        and "give a --memory that holds them" in result.stderr
+    )
+    result = tdc(*words, "--memory", "100M")
+    line = "12000x12000 pixels take 0.1 GiB of memory, more than the 0.1 GiB that may be taken; give more --memory, crop"
+    assert (
+        result.exit_code == 2 and result.stderr.startswith(f"tdc: bomb.png: {line}") and result.stderr.count("\n") == 1
+    )
+    Image.new("1", (600, 400)).save("small.png")
+    monkeypatch.setattr(limits, "LARGEST", 100_000)
+    words[1] = "small.png"
+    assert tdc(*words).exit_code == 2
+    assert tdc(*words, "--memory", "2G", "-q").exit_code == 0
+
+
+def test_files_side_by_side_share_the_memory(tdc, holes):
+    for name in ("in/a.npy", "in/b.npy"):
+        Path("in").mkdir(exist_ok=True)
+        np.save(name, heights("float32"))
+    words = ["complete-image", "in", "--mask", "h.png", "--method", "datc", "--memory", "300M", "--dry-run", "-o"]
+    refused = tdc(*words, "out", "--jobs", "2").stderr
+    assert "more than the 160 MB that it may take" in refused and tdc(*words, "out").exit_code == 0
+
+
+# Side by side, and going on
+
+
+def test_regions_side_by_side_in_any_number_give_the_same_bytes(tdc, holes):
+    np.save("a.npy", heights("float32", 3))
+    words = ["complete-image", "a.npy", "--mask", "h.png", "--method", "field", *REGION, "--seed", "3", "-q"]
+    for jobs in (1, 2):
+        assert tdc(*words, "--jobs", jobs, "-o", f"{jobs}.npy", "--uncertainty", f"sd{jobs}.npy").exit_code == 0
+    assert (
+        Path("1.npy").read_bytes() == Path("2.npy").read_bytes()
+        and Path("sd1.npy").read_bytes() == Path("sd2.npy").read_bytes()
+    )
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_that_was_killed_goes_on_and_leaves_nothing_behind(tdc, holes, jobs):
+    tifffile.imwrite("a.tif", heights("float32"), tile=(32, 32), metadata=None)
+    words = [
+        "complete-image",
+        "a.tif",
+        "--mask",
+        "h.png",
+        "--method",
+        "field",
+        "--region",
+        "32",
+        "--jobs",
+        str(jobs),
+        "-q",
+        "-o",
+    ]
+    assert tdc(*words, "whole.tif").exit_code == 0
+    work = Path(".b.tif.tdc-work")
+    with subprocess.Popen([sys.executable, "-m", "tdc_cli", *words, "b.tif"], start_new_session=True) as process:
+        wait_for(lambda: any(work.glob("*.npz")) or process.poll() is not None)
+        os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL and work.exists() and not Path("b.tif").exists()
+    assert tdc(*words, "b.tif").exit_code == 2  # neither taken nor thrown away unasked
+    assert tdc(*words, "b.tif", "--resume").exit_code == 0
+    assert Path("b.tif").read_bytes() == Path("whole.tif").read_bytes()
+    assert sorted(os.listdir()) == ["a.png", "a.tif", "b.tif", "h.png", "m.png", "whole.tif"]
+
+
+# The method that is taken where none is named
+
+
+def test_without_deep_holes_the_default_method_divides(tdc, holes):
+    np.save("a.npy", heights("float32")[:70, :100])
+    Image.fromarray(pixels("h.png")[:70, :100]).save("h.png")
+    words = ["complete-image", "a.npy", "--mask", "h.png", *REGION, "-q", "-o"]
+    assert tdc(*words, "default.npy").exit_code == 0
+    assert tdc(*words, "patches.npy", "--method", "patches").exit_code == 0
+    assert Path("default.npy").read_bytes() == Path("patches.npy").read_bytes()
+
+
+@pytest.mark.parametrize("region", [["--region", "32"], []])
+def test_no_border_cuts_a_deep_hole(tdc, folder, monkeypatch, region):
+    np.save("a.npy", heights("float32")[:60, :64])
+    words = ["complete-image", "a.npy", "--mask-box", "24,20,14,14", *region]
+    told = report_of(tdc(*words, "-o", "b.npy", "--dry-run", "--json"))
+    places = [(place["rows"], place["columns"]) for place in told.get("regions", [])]
+    assert len(places) == bool(region), "nothing else is missing"
+    assert all(top <= 20 and bottom >= 34 and left <= 24 and right >= 38 for (top, bottom), (left, right) in places)
+    assert tdc(*words, "-q", "-o", "held.npy", "--reference", "a.npy", "--report", "held.json").exit_code == 0
+    monkeypatch.setattr(stored, "LEAST", 0)
+    assert tdc(*words, "-q", "-o", "rows.npy", "--reference", "a.npy", "--report", "rows.json").exit_code == 0
+    assert Path("rows.npy").read_bytes() == Path("held.npy").read_bytes()
