@@ -35,7 +35,7 @@ class Config(Parameters):
     )
     members: int | None = parameter(
         None,
-        "Patches in a group; None: 48, or 64 for deep strokes, and 36 where more than three quarters are missing. In clips 64, or 150 "
+        "Patches in a group; None: 48, or 96 for deep strokes, and 36 where more than three quarters are missing. In clips 64, or 150 "
         "where the holes are strokes.",
         ge=2,
         le=512,

@@ -89,7 +89,9 @@ class Tuned:
     # Holes of strokes this deep, in pixels to the nearest observed one (the 90th percentile), are filled better by larger patches.
     deep: int = 2
     deep_size: int = 8
-    deep_members: int = 64
+    deep_members: int = 96
+    # Where holes are strokes the nearest patches of a group alone are estimated, by what all of them say.
+    stroke_estimated: int = 32
     # Passes over patches wider by this factor, where entries are sparse.
     wide_passes: int = 1
     wider: float = 5 / 4
@@ -208,6 +210,7 @@ def schedules_for(observed, config, wanted=None):
     main = Settings(
         size=size, members=config.members or members, stride=min(size, config.stride or size), passes=passes - fine - wide - back - last,
         first_ridge=TUNED.stroke_ridge if strokes else Settings.first_ridge,
+        estimated=TUNED.stroke_estimated if strokes else None,
     )  # fmt: skip
     late = replace(main, first_ridge=main.last_ridge)
     wider = replace(_scaled(late, TUNED.wider, widest), passes=wide, members=config.members or TUNED.wide_members)
