@@ -25,8 +25,8 @@ COARSEST, FARTHEST = 24, 4
 MOST, LEAST = 4000, 200
 # Steps at a scale; a step that moves no pixel by more than this ends them.
 STEPS, SETTLED = 12, 5e-3
-# A simpler map may agree worse by this factor; a difference is an outlier from this many median ones on.
-SIMPLER, OUTLIER = 1.02, 6.0
+# A simpler map may agree worse by this share, in standard errors of a mean of squares; a difference is an outlier from this many median ones on.
+SIMPLER, OUTLIER = 4.0, 6.0
 # Share of a pixel that is known, from which on it counts as known.
 WHOLE = 0.999
 IDENTITY = np.eye(3)
@@ -96,8 +96,16 @@ def register(one, other, start=None):
     pure = np.allclose(start[:2, :2], np.eye(2), atol=1e-9)
     candidates = [IDENTITY, shift, start, affine] if pure else [start, affine]
     costs = [agreement(one, other, m) for m in candidates]
-    chosen = next(k for k, cost in enumerate(costs) if cost <= SIMPLER**2 * min(costs) + 1e-12)
+    fair = [cost / (1 + _noise_left(one, m)) for cost, m in zip(costs, candidates, strict=True)]
+    worse = 1 + SIMPLER * np.sqrt(2 / len(points(one.known[0])[0]))
+    chosen = next(k for k, cost in enumerate(fair) if cost <= worse * min(fair) + 1e-12)
     return candidates[chosen], costs[chosen]
+
+
+def _noise_left(one, map_):
+    """Share of the variance of the noise that is left between pixels, where the mean of four is taken: without it noise would seem to move."""
+    parts = moved(map_, *points(one.known[0])) % 1
+    return float(((1 - parts) ** 2 + parts**2).prod(axis=0).mean())
 
 
 def agreement(one, other, map_):
