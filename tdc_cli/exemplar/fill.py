@@ -29,6 +29,8 @@ from .pyramid import Level, build, nearest
 SIZE = 7
 # The hole is at most this deep at the coarsest scale, which is at least so many patches wide.
 COARSEST_DEPTH, COARSEST_PATCHES = 4, 3
+# A scale is left out where there are fewer sources than this share of the patches to be filled: a narrow margin around a hole is lost there.
+FEWEST_SOURCES = 0.5
 # Distances of the neighbours whose sources a patch tries.
 JUMPS = np.array([1, 2, 4, 8])
 # Sweeps of PatchMatch between two votes, and before a ring is filled.
@@ -105,7 +107,10 @@ def _levels(values, hole, blank, copyable):
     coarser = max(0, math.ceil(math.log2(depth / COARSEST_DEPTH)))
     room = max(0, math.floor(math.log2(min(hole.shape) / (COARSEST_PATCHES * size))))
     compared = layers(values, ~(hole | blank), 2 ** min(coarser, room) + 1)
-    return build(compared, hole, blank, copyable, size, 1 + min(coarser, room))
+    levels = build(compared, hole, blank, copyable, size, 1 + min(coarser, room))
+    while len(levels) > 1 and np.count_nonzero(levels[-1].allowed) < FEWEST_SOURCES * len(levels[-1].targets):
+        levels.pop()
+    return levels
 
 
 def _solve(levels, rng, tell):
