@@ -29,7 +29,8 @@ from .pyramid import Level, build, nearest
 SIZE = 7
 # The hole is at most this deep at the coarsest scale, which is at least so many patches wide.
 COARSEST_DEPTH, COARSEST_PATCHES = 4, 3
-# A scale is left out where there are fewer sources than this share of the patches to be filled: a narrow margin around a hole is lost there.
+# A scale is left out where there are fewer sources than this share of the patches to be filled: a narrow margin around a
+# hole is lost there.
 FEWEST_SOURCES = 0.5
 # Distances of the neighbours whose sources a patch tries.
 JUMPS = np.array([1, 2, 4, 8])
@@ -42,8 +43,8 @@ COARSE_ROUNDS, FINE_ROUNDS, SETTLED = 24, 4, 0.2
 CONFIDENCE = 1.3
 # Sweeps of the searches for other sources that measure the spread, each among one half of all, drawn in squares of this side.
 OTHER_SWEEPS, SQUARE = 3, 16
-# The sources most like what is filled in are the smoothest: on flat ground with noise, where all are as good, the truth is this many times as
-# far from one as they are from each other.
+# The sources most like what is filled in are the smoothest: on flat ground with noise, where all are as good, the truth
+# is this many times as far from one as they are from each other.
 SMOOTHEST = 1.2
 
 
@@ -58,7 +59,8 @@ class Filled:
     origins : (P,) int64 ndarray
         Known pixels that they are copied from.
     values, spread : (P, C) float64 ndarray
-        What they are filled with, and how far, within a patch and as a root mean square, what other sources would put there is from that.
+        What they are filled with, and how far, within a patch and as a root mean square, what other sources would put
+        there is from that.
     """
 
     pixels: np.ndarray
@@ -213,8 +215,7 @@ def _finer(coarse, level, sources):
 
 
 def _spread(level, values, known, copies, rng):
-    """Root mean squared difference from `copies`, (P, C), of what the best sources in each of two random halves would put there, within a
-    patch."""
+    """How far what the best sources in each of two random halves would put there is from `copies`, (P, C), within a patch."""
     height, width = level.hole.shape
     compared, weights = _rounded(level.layers), (~level.blank).astype(np.int16)
     flat, squares = values.reshape(-1, values.shape[2]), np.zeros((height * width, values.shape[2]))

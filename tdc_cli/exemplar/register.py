@@ -21,12 +21,13 @@ from .pyramid import halved, nearest
 
 # The coarsest scale is at least this wide, and shifts up to FARTHEST of its pixels are tried there.
 COARSEST, FARTHEST = 24, 4
-# Pixels that a step looks at, at most, and the choice between maps, to which those of the steps may agree by chance; the least that an
-# affine map asks for.
+# Pixels that a step looks at, at most, and the choice between maps, since those of the steps may agree by chance; the
+# least that an affine map asks for.
 MOST, MORE, LEAST = 4000, 40_000, 200
 # Steps at a scale; a step that moves no pixel by more than this ends them.
 STEPS, SETTLED = 12, 5e-3
-# A simpler map may agree worse by this share, in standard errors of a mean of squares; a difference is an outlier from this many median ones on.
+# A simpler map may agree worse by this many standard errors of a mean of squares; a difference is an outlier from this
+# many median ones on.
 SIMPLER, OUTLIER = 4.0, 6.0
 # Share of a pixel that is known, from which on it counts as known.
 WHOLE = 0.999
@@ -104,7 +105,10 @@ def register(one, other, start=None):
 
 
 def _noise_left(one, map_):
-    """Share of the variance of the noise that is left between pixels, where the mean of four is taken: without it noise would seem to move."""
+    """Share of the variance of the noise that is left between pixels, where the mean of four is taken.
+
+    Without it noise would seem to move.
+    """
     parts = moved(map_, *points(one.known[0])) % 1
     return float(((1 - parts) ** 2 + parts**2).prod(axis=0).mean())
 

@@ -33,7 +33,7 @@ class Config(patches.Config):
     )
 
 
-# Deep holes have regions of their own, since what is invented is of one piece; what else is missing is divided as with `patches`.
+# Deep holes have regions of their own, since what is invented is of one piece; all else is divided as with `patches`.
 margin = patches.margin
 undivided = deep
 
@@ -87,21 +87,22 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     left_out = core if everywhere.any() else None
     if not holes.any():
         return patches.complete(values, observed, config, rng=rng, monitor=monitor, part=part, left_out=left_out)
-    box = _box(_within(~known.all(axis=2), used)) if config.noise_std == 0 else tuple(slice(0, n) for n in values.shape[:2])
+    missing = ~known.all(axis=2)
+    box = _box(_within(missing, used)) if config.noise_std == 0 else tuple(slice(0, n) for n in values.shape[:2])
     if part is not None:
         part = Part(tuple(start + side.start for start, side in zip(part.origin, box, strict=True)), part.shared)
     done = patches.complete(
-        values[box], observed[box], config, rng=rng, monitor=lambda k, total, label: monitor(k, total + 1, label), part=part, left_out=left_out
-    )
+        values[box], observed[box], config, rng=rng, monitor=lambda k, total, label: monitor(k, total + 1, label), part=part,
+        left_out=left_out,
+    )  # fmt: skip
     mean = np.where(observed, values, 0.0).copy(order="C")
     mean[box] = done.mean
     sd, invented = np.zeros(values.shape), holes
     if done.sd is not None:
         sd[box] = done.sd
-        there = known[box].any(axis=2)
-        invented = holes.copy()
-        invented[box] &= ~_sure(done.mean.reshape(known[box].shape), done.sd.reshape(known[box].shape), there, config.line)
-    missing = ~known.all(axis=2)
+        invented, there = holes.copy(), known[box]
+        sure = _sure(done.mean.reshape(there.shape), done.sd.reshape(there.shape), there.any(axis=2), config.line)
+        invented[box] &= ~sure
     exemplar.fill_picture(
         mean.reshape(flat), sd.reshape(flat), np.broadcast_to(~invented[..., None], known.shape), source, rng,
         lambda share: monitor(99, 100, "filling"), predicted=holes & ~invented, blank=missing & ~_within(missing, used),
@@ -119,7 +120,9 @@ def _complete_clip(values, observed, config, rng, monitor, source, used):
     known = by_frame(observed, config.frames)
     complete_ = known.all(axis=3) if source is None else known.all(axis=3) & source
     # A frame without a pixel to copy is left to the groups.
-    holes = _within(np.stack([deep(~frame.any(axis=2)) & whole.any() for frame, whole in zip(known, complete_, strict=True)]), used)
+    able = complete_.any(axis=(1, 2))
+    holes = np.stack([deep(~frame.any(axis=2)) & able_ for frame, able_ in zip(known, able, strict=True)])
+    holes = _within(holes, used)
     if not holes.any():
         return patches.complete(values, observed, config, rng=rng, monitor=monitor)
 

@@ -121,7 +121,8 @@ def fill_picture(mean, sd, observed, source, rng, tell, predicted=None, blank=No
         for k, region in enumerate(regions):
             box = region.box
             unknown = (hole | blank)[box] & ~region.hole
-            done = fill(mean[box], region.hole, unknown, copyable[box], rng=rng, tell=lambda share, k=k: tell((k + share) / len(regions)))
+            done = fill(mean[box], region.hole, unknown, copyable[box], rng=rng,
+                        tell=lambda share, k=k: tell((k + share) / len(regions)))  # fmt: skip
             rows, columns = np.divmod(done.pixels, region.hole.shape[1])
             open_ = ~observed[box][rows, columns]
             for whole, made in ((mean, done.values), (sd, done.spread)):

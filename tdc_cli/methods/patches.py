@@ -121,7 +121,10 @@ def margin(config):
 
 
 def share(samples, config, *, rng, monitor=silent, left_out=None):
-    """`Shared` of all regions: both parts of the run on the samples, with what is held out there; `left_out` as of `complete`."""
+    """`Shared` of all regions: both parts of the run on the samples, with what is held out there.
+
+    `left_out` is as of `complete`.
+    """
     config = replace(config, start="field")
     samples = [tuple(a.reshape(*a.shape[:2], -1) for a in sample) for sample in samples]
     values, observed = (np.concatenate(arrays, axis=1) for arrays in zip(*samples))
@@ -135,7 +138,8 @@ def share(samples, config, *, rng, monitor=silent, left_out=None):
         return first
     progress = Progress(monitor, len(blocks(values)), len(samples) * sum(s.passes for s in schedules))
     held = [calibrate.hold_out(o, TUNED.held_out, rng, TUNED.most_held_out) for _, o in samples]
-    drafts = [_draft(v, o, h, schedules, noise, config, rng, progress, Part((0, 0), first), left_out) for (v, o), h in zip(samples, held)]
+    drafts = [_draft(v, o, h, schedules, noise, config, rng, progress, Part((0, 0), first), left_out)
+              for (v, o), h in zip(samples, held)]  # fmt: skip
     best, errors, spreads = _best(drafts)
     first = replace(first, schedules=tuple(schedules[: best + 1]))
     if not config.calibrate:
@@ -242,7 +246,8 @@ def _completed_part(values, observed, config, part, monitor, left_out):
     rng = np.random.default_rng(shared.grids)
     progress = Progress(monitor, len(blocks(values)), sum(s.passes for s in schedules))
     draft = _draft(values, observed, np.zeros_like(observed), schedules, noise, config, rng, progress, part, left_out)
-    estimate, weight = _finished(values, observed, draft, best, noise, rng, progress, part, _passed_over(observed, left_out))
+    passed = _passed_over(observed, left_out)
+    estimate, weight = _finished(values, observed, draft, best, noise, rng, progress, part, passed)
     done = Completion(mean=estimate, noise_std=math.sqrt(noise) if noise else None, parameters=_used(config, schedules, draft, best, weight))
     if not config.calibrate:
         return done
