@@ -20,7 +20,8 @@ from .solve import estimates_known, gives_uncertainty
 REGION_BYTES = 1e9
 # A picture of up to so many pixels is one region, if its memory is no more than `REGION_BYTES`.
 WHOLE = 1_500_000
-# What is not to be divided of a clip may take more, since at the end of a region it becomes another; and sees so many pixels on each side.
+# What is not to be divided of a clip may take more, since what is invented changes at the end of a region; and sees so
+# many pixels on each side.
 UNDIVIDED_BYTES, BESIDE = 2.5e9, 64
 # Sides of the tiles of pictures and of clips, in pixels: the largest that fits is taken.
 SIDES = (1024, 512, 256, 128)
@@ -167,13 +168,15 @@ def _together(held, largest, workers):
 
 def _estimated(seen, channels, plane):
     """Entries of what is seen of a tile, those of them that are to be filled, and of these the ones inside of deep holes."""
-    missing = seen.coverage.within(*plane)[0]
-    return channels * int(np.prod([end - start for start, end in plane])), missing, _deep(seen, channels, missing, plane)
+    size, missing = channels * int(np.prod([end - start for start, end in plane])), seen.coverage.within(*plane)[0]
+    return size, missing, _deep(seen, channels, missing, plane)
 
 
 def _deep(seen, channels, missing, plane=()):
     """Entries inside of deep holes, of those that are missing in a tile of one frame."""
-    return 0 if seen.undivided is None else min(missing, channels * int(np.count_nonzero(seen.undivided[tuple(slice(*side) for side in plane)])))
+    if seen.undivided is None:
+        return 0
+    return min(missing, channels * int(np.count_nonzero(seen.undivided[tuple(slice(*side) for side in plane)])))
 
 
 def _check_whole(request, method, source, space, allowed, divides):
@@ -206,7 +209,8 @@ def _of_clip(request, method, config, incomplete, seen):
     undivided = whole_boxes(seen.undivided, method.margin(config) or 0, BESIDE)
     planes = _planes(request, method, config, incomplete, seen, most, undivided)
     if planes:
-        lengths = [_usual_length(method, *_estimated(seen, channels, plane)[:2], UNDIVIDED_BYTES) for _, plane in undivided]
+        sizes = [_estimated(seen, channels, plane)[:2] for _, plane in undivided]
+        lengths = [_usual_length(method, *size, UNDIVIDED_BYTES) for size in sizes]
         most = request.chunk or min(lengths, default=method.chunk)
     regions = divide(changed, incomplete.begin, incomplete.end, most, method.context, source.shape[:2])
     _check_regions(incomplete, seen, method, regions, most)
@@ -247,7 +251,8 @@ def _planes(request, method, config, incomplete, seen, most, undivided):
         return []
     for side in CLIP_SIDES if request.region is None else (request.region,):
         planes = tiles(seen.coverage, side, margin, everything=known, undivided=undivided)
-        sizes = [_estimated(seen, entries // pixels, plane)[0] for used, plane in planes if (used, plane) not in undivided] or [0]
+        others = [plane for used, plane in planes if (used, plane) not in undivided]
+        sizes = [_estimated(seen, entries // pixels, plane)[0] for plane in others] or [0]
         if request.region is not None:
             return planes
         if clip_cost(method, max(sizes), [(frames, frames * max(sizes))])[1] <= REGION_BYTES:
@@ -256,7 +261,10 @@ def _planes(request, method, config, incomplete, seen, most, undivided):
 
 
 def _usual_length(method, entries, densest, most_bytes=REGION_BYTES):
-    """Frames of a region whose memory stays below `most_bytes`, or one; `densest` entries of a frame are to be estimated at most."""
+    """Frames of a region whose memory stays below `most_bytes`, or one.
+
+    At most `densest` entries of a frame are to be estimated.
+    """
     for most in range(method.chunk, 1, -1):
         _, space = clip_cost(method, entries, [(most + 2 * method.context, (most + 2 * method.context) * densest)])
         if space <= most_bytes:
