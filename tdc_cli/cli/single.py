@@ -108,9 +108,9 @@ def _describe(plan, as_json):
     from ..run.describe import describe
 
     if as_json:
-        import json
+        from ..run.report import dumps
 
-        click.echo(json.dumps(describe(plan), indent=2, ensure_ascii=False))
+        click.echo(dumps(describe(plan)).encode(errors="backslashreplace"), nl=False)
         return
     source, missing, in_time = plan.source, plan.missing, plan.incomplete.in_time
     if in_time:
@@ -141,4 +141,4 @@ def _tell_done(plan, report, as_json, quiet):
     if as_json:
         click.echo(report.to_json().encode(errors="backslashreplace"), nl=False)
     elif not quiet:
-        echo(report.summary(), err=str(plan.request.output) == "-")
+        echo(*report.summary(), err=str(plan.request.output) == "-")

@@ -10,9 +10,10 @@ import click
 from ..names import shown
 
 
-def echo(text, **how):
-    """Print a text for people; see `click.echo` and `names.shown`."""
-    click.echo(shown(text), **how)
+def echo(*lines, err=False):
+    """Print lines for people, to standard output or standard error; see `names.shown`."""
+    for line in lines:
+        click.echo(shown(line), err=err)
 
 
 def _abandon(stream):

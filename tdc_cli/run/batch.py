@@ -128,7 +128,7 @@ def _guarded(request, work):
     except Exception as error:
         text, trace = f"unexpected {type(error).__name__}: {error}; run again with -v for the traceback", traceback.format_exc()
     text = " ".join(text.split())
-    return Record(path, "failed", text if path in text else f"{path}: {text}", trace=trace)
+    return Record(path, "failed", text if " ".join(path.split()) in text else f"{path}: {text}", trace=trace)
 
 
 def _finished(request):
