@@ -5,6 +5,7 @@ import contextlib
 import click
 
 from ..names import CLIP, SAID_BY
+from ..run.memory import check_room
 from ..run.request import Request
 from . import options
 from .folder import tell_compilation
@@ -13,7 +14,8 @@ from .streams import echo
 
 
 def request(ctx, kind, input, output, chosen):
-    """`Request` from the options of a command, which have the names of its fields."""
+    """`Request` from the options of a command, which have the names of its fields; ConfigError where no library could be loaded."""
+    check_room()
     command = tuple((ctx.obj or {}).get("command", ()))
     return Request(kind=kind, input=input, output=output, command=command, consulted=options.consulted(ctx), **chosen)
 

@@ -3,6 +3,7 @@
 import click
 
 from ..names import DEFAULT_METHODS, RESIDUAL_LAWS, TENSOR
+from ..run.memory import check_room
 from . import options
 from .folder import tell_compilation
 from .progress import shown
@@ -57,6 +58,7 @@ def synth(ctx, methods, param, problem, output, report, plot, threads, overwrite
     if problem is not None and given:
         raise click.UsageError(f"--problem has all that is drawn; leave out --{given[0].replace('_', '-')}", ctx)
 
+    check_room()
     from ..bench import trial
     from ..bench.trial import files, text
 
