@@ -297,17 +297,29 @@ def may_be_copied(request, source):
     """
     if request.source is None:
         return None
+    copied = marked(request.source)
+    if copied.shape != tuple(source.shape[:2]):
+        sizes = (f"{width}x{height} pixels" for height, width in (copied.shape, source.shape[:2]))
+        raise MaskError(f"source {request.source} is {next(sizes)} but {source.path} is {next(sizes)}; they must have the same size")
+    return copied
+
+
+def marked(path):
+    """What the picture at `path` marks, in white, as what may be copied, whatever picture it is for: (H, W) bool.
+
+    Raises
+    ------
+    MaskError
+        No picture, or one that marks nothing.
+    """
     try:
-        levels, _ = read_mask(request.source)
-        unit = holes.unit_of(float(levels.max()), str(request.source))
+        levels, _ = read_mask(path)
+        unit = holes.unit_of(float(levels.max()), str(path))
     except MaskError as error:  # the words are those of masks
         raise MaskError(f"source {str(error).removeprefix('mask ')}") from error
-    if levels.shape != tuple(source.shape[:2]):
-        sizes = (f"{width}x{height} pixels" for height, width in (levels.shape, source.shape[:2]))
-        raise MaskError(f"source {request.source} is {next(sizes)} but {source.path} is {next(sizes)}; they must have the same size")
     copied = np.asarray(levels, dtype=float) * unit >= WHITE
     if not copied.any():
-        raise MaskError(f"source {request.source} marks nothing; white = may be copied")
+        raise MaskError(f"source {path} marks nothing; white = may be copied")
     return copied
 
 
