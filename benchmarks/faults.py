@@ -69,7 +69,7 @@ FAULTS = (
     Fault("holes/marks.py", "if top <= 255:\n        return 1", "if top < 255:\n        return 1", MASKS),
     Fault("holes/marks.py", "    missing = levels >= threshold\n    if opaque is not None:", "    missing = levels > threshold\n    if opaque is not None:", KINDS + "threshold"),
     Fault("holes/marks.py", "opaque = None if alpha is None else alpha >= WHITE", "opaque = None if alpha is None else alpha > WHITE", KINDS + "layer"),
-    Fault("holes/marks.py", "missing = farthest <= tolerance", "missing = farthest < tolerance + 1", KINDS + "tolerance"),
+    Fault("holes/marks.py", "missing = farthest <= tolerance", "missing = farthest <= tolerance + 1", KINDS + "tolerance"),
     Fault("holes/marks.py", "missing = farthest <= tolerance", "missing = (farthest < tolerance) | (farthest == 0)", KINDS + "tolerance"),
     Fault("holes/marks.py", "structure=np.ones((3, 3), dtype=bool)", "structure=np.eye(3, dtype=bool) | np.eye(3, dtype=bool)[::-1]", MASKS),
     Fault("holes/marks.py", "missing = grown(alpha == 0, dilate)", "missing = grown(alpha < 128, dilate)", KINDS + "transparent"),
