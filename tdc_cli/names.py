@@ -66,8 +66,10 @@ MEASURES = (
 
 
 def shown(text):
-    """A text for a terminal: control characters, with which the name of a file could give orders to it, as escapes."""
-    return "".join(c if c in "\n\t" or c.isprintable() or c in _BLANKS else c.encode("unicode_escape").decode() for c in text)
+    """A line of text for people: characters with which the name of a file could end it or give orders to a terminal, as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in _BLANKS else c.encode("unicode_escape").decode() for c in text)
 
 
 def cell(value):

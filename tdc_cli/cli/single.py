@@ -4,6 +4,7 @@ import contextlib
 
 import click
 
+from ..memory import check_room
 from ..names import CLIP, SAID_BY
 from ..run.request import Request
 from . import options
@@ -13,7 +14,8 @@ from .streams import echo
 
 
 def request(ctx, kind, input, output, chosen):
-    """`Request` from the options of a command, which have the names of its fields."""
+    """`Request` from the options of a command, which have the names of its fields; ConfigError where no library could be loaded."""
+    check_room()
     command = tuple((ctx.obj or {}).get("command", ()))
     return Request(kind=kind, input=input, output=output, command=command, consulted=options.consulted(ctx), **chosen)
 
@@ -127,9 +129,9 @@ def _describe(plan, as_json):
     from ..run.describe import describe
 
     if as_json:
-        import json
+        from ..run.report import dumps
 
-        click.echo(json.dumps(describe(plan), indent=2, ensure_ascii=False))
+        click.echo(dumps(describe(plan)).encode(errors="backslashreplace"), nl=False)
         return
     source, missing, in_time = plan.source, plan.missing, plan.incomplete.in_time
     if in_time:
@@ -160,4 +162,4 @@ def _tell_done(plan, report, as_json, quiet):
     if as_json:
         click.echo(report.to_json().encode(errors="backslashreplace"), nl=False)
     elif not quiet:
-        echo(report.summary(), err=str(plan.request.output) == "-")
+        echo(*report.summary(), err=str(plan.request.output) == "-")

@@ -14,7 +14,7 @@ from .. import media, methods
 from ..errors import ConfigError, InputError, MaskError, OutputError, TdcError
 from ..media import files
 from ..names import ALPHA
-from . import configure
+from . import configure, holes
 from .request import Request, check
 from .written import is_ours
 
@@ -93,11 +93,13 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
 
     Raises
     ------
-    ConfigError, InputError, OutputError
+    ConfigError, InputError, MaskError, OutputError
         Contradictory options; no pictures; outputs that share a name, or that would replace an input. Those that exist: `check_free`.
     """
     check(template)
     configure.check_method(template, methods.get(template.method))
+    if template.source is not None:
+        holes.marked(template.source)  # what is wrong with it is told once, not of every picture
     folders = {key: path for key, path in template.outputs.items() if key != "mask"}  # which goes beside the incomplete picture
     _check_folders(folders, inputs)
     found = _Search(recursive, _passed_over(template, inputs, mask_suffix, folders.values()))

@@ -358,36 +358,54 @@ def may_be_copied(request, source):
 
 
 def _white(path, source, role, meaning):
-    """Pixels that a user's picture marks in white, (H, W) bool; MaskError, which names its `role` and what white means."""
+    """What the picture at `path` marks of `source`, as `marked`; MaskError where it has another size."""
+    found = marked(path, role, meaning)
+    if found.shape != tuple(source.shape[:2]):
+        sizes = (f"{width}x{height} pixels" for height, width in (found.shape, source.shape[:2]))
+        raise MaskError(f"{role} {path} is {next(sizes)} but {source.path} is {next(sizes)}; they must have the same size")
+    return found
+
+
+def marked(path, role="source", meaning="may be copied"):
+    """What the picture at `path` marks in white, whatever picture it is for: (H, W) bool.
+
+    Parameters
+    ----------
+    path : path-like
+    role, meaning : str
+        What the picture is called, and what white means, in messages.
+
+    Raises
+    ------
+    MaskError
+        No picture, or one that marks nothing.
+    """
     try:
         levels, _ = read_mask(path)
         unit = holes.unit_of(float(levels.max()), str(path))
     except MaskError as error:  # the words are those of masks
         raise MaskError(f"{role} {str(error).removeprefix('mask ')}") from error
-    if levels.shape != tuple(source.shape[:2]):
-        sizes = (f"{width}x{height} pixels" for height, width in (levels.shape, source.shape[:2]))
-        raise MaskError(f"{role} {path} is {next(sizes)} but {source.path} is {next(sizes)}; they must have the same size")
-    marked = np.asarray(levels, dtype=float) * unit >= WHITE
-    if not marked.any():
+    found = np.asarray(levels, dtype=float) * unit >= WHITE
+    if not found.any():
         raise MaskError(f"{role} {path} marks nothing; white = {meaning}")
-    return marked
+    return found
 
 
 def _marked_as_kept(request, source):
     """What a user's file says stays as it is: (H, W) bool, or of the shape of a tensor."""
     if request.kind != TENSOR:
-        marked = _white(request.keep, source, "keep", "stays as it is")
+        found = _white(request.keep, source, "keep", "stays as it is")
     else:
         try:
             given = tensor.read_mask(request.keep)
-            marked = ~holes.from_array(given, source.shape, name=str(request.keep), tensor=source.path).observed
+            found = ~holes.from_array(given, source.shape, name=str(request.keep), tensor=source.path).observed
         except MaskError as error:
             raise MaskError(str(error).replace("mask ", "keep ", 1)) from error
-        if not marked.any():
+        if not found.any():
             raise MaskError(f"keep {request.keep} marks nothing; any number but 0 = stays as it is")
-    if marked.all():
+    if found.all():
         raise MaskError(f"keep {request.keep} marks all of {source.path}: nothing is left to fill")
-    return marked
+    return found
 
 
 def with_values(request, source, decision, count):
