@@ -21,7 +21,7 @@ from PIL import Image
 
 from tdc_cli import media, methods
 from tdc_cli.errors import OutputError
-from tdc_cli.media import files
+from tdc_cli.media import parts
 from tdc_cli.methods import biharmonic
 from tdc_cli.run import cost, folders, summary
 from tdc_cli.run.batch import share
@@ -479,16 +479,18 @@ def test_a_full_disk_leaves_no_half_file(folder):
 # -- going on -----------------------------------------------------------------------------------------------------------------
 
 
-def test_finished_means_that_everything_is_there(tdc, tree):
+def test_a_picture_that_is_there_is_finished_and_what_it_lacks_is_told(tdc, tree):
     words = ["complete-image", "in", "-o", "out", *HOLES, "--skip-existing", "--report", "r", "--json"]
     first = summary_of(tdc(*words))
     os.remove("r/f2.png.json")
     os.remove("out/f10.png")
     Path("out/f2.png").write_bytes(b"of a run without reports")
     second = summary_of(tdc(*words))
-    assert statuses(second) == {"in/f1.png": "skipped", "in/f2.png": "done", "in/f10.png": "done"}
-    assert pixels("out/f2.png").shape == (20, 24, 3)
+    assert statuses(second) == {"in/f1.png": "skipped", "in/f2.png": "skipped", "in/f10.png": "done"}
+    assert Path("out/f2.png").read_bytes() == b"of a run without reports" and not Path("r/f2.png.json").exists()
     assert second["files"][0]["report"] == first["files"][0]["report"]  # read from its file
+    told = tdc(*words[:-1]).output.splitlines()
+    assert "  skipped without report: 1 (--overwrite makes all anew)" in told
 
 
 def test_a_result_of_a_run_that_was_quicker_stays(tdc, tree, monkeypatch):
@@ -533,8 +535,8 @@ def test_a_picture_that_another_run_finishes_between_two_looks_is_skipped(tdc, f
 def test_results_appear_together(complete, monkeypatch):
     """The picture comes last, and where one result cannot be written there is none."""
     appeared = []
-    plain = files._Part.publish
-    monkeypatch.setattr(files._Part, "publish", lambda part: (appeared.append(str(part.path)), plain(part)))
+    plain = parts.Part.publish
+    monkeypatch.setattr(parts.Part, "publish", lambda part: (appeared.append(str(part.path)), plain(part)))
     assert complete("--mask", "m.png", "--report", "r.json", "--panel", "p.png").exit_code == 0
     assert appeared == ["r.json", "p.png", "b.png"]
     for name in appeared:
@@ -548,7 +550,7 @@ def test_leftovers_of_killed_runs_are_removed_and_those_of_living_ones_stay(tdc,
     Path("out").mkdir()
     Path("out/.tdc-0123456789ab.part").write_bytes(b"x")
     Path("in/.tdc-0123456789ab.part").write_bytes(b"x")
-    hold = "import sys; from tdc_cli.media import files; p = files._Part('out/z.png', False); print(p.name, flush=True); sys.stdin.read()"
+    hold = "import sys; from tdc_cli.media.parts import Part; p = Part('out/z.png', False); print(p.name, flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
         alive = writer.stdout.readline().strip()
         result = tdc("complete-image", "in", "-o", "out", *HOLES)

@@ -12,7 +12,7 @@ import pytest
 from clip_files import NTSC, bars, packets, pictures, write_container
 
 from tdc_cli.errors import ConfigError, InputError, OutputError
-from tdc_cli.media import Media
+from tdc_cli.media import Media, parts
 from tdc_cli.media.video import CODECS, Clip, check_clip, colour, read_clip, write_clip
 
 STAMPS = [0, 900, 2000, 5000, 9000, 9900, 12000, 13333]  # of 1/90000 s
@@ -482,8 +482,6 @@ def test_a_clip_that_fails_leaves_nothing(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.mp4", "a.mkv", "a.tif", "a.webp"])
 def test_a_full_disk_is_told_in_one_line(tmp_path, monkeypatch, capfd, name):
-    from tdc_cli.media import files
-
     class Full:
         """A file that has room for a thousand bytes."""
 
@@ -504,8 +502,8 @@ def test_a_full_disk_is_told_in_one_line(tmp_path, monkeypatch, capfd, name):
         def __getattr__(self, name):
             return getattr(self._file, name)
 
-    fill = files._Part.fill
-    monkeypatch.setattr(files._Part, "fill", lambda part, how: fill(part, lambda file: how(Full(file))))
+    fill = parts.Part.fill
+    monkeypatch.setattr(parts.Part, "fill", lambda part, how: fill(part, lambda file: how(Full(file))))
     with pytest.raises(OutputError, match=rf"{name}: cannot be written \(No space left on device\)$"):
         written(pictures(20), tmp_path / name)
     assert not list(tmp_path.iterdir()) and capfd.readouterr().err == ""

@@ -12,7 +12,7 @@ from clip_files import NTSC, pictures
 from PIL import Image
 
 from tdc_cli.errors import InputError, OutputError
-from tdc_cli.media import Media, files
+from tdc_cli.media import Media, journal
 from tdc_cli.media.video import Clip, check_clip, read_clip, write_clip
 
 
@@ -47,7 +47,7 @@ def test_frames_of_a_folder_come_in_natural_order(tmp_path):
     assert clip.count == 12 and clip.times is None and clip.rate is None and clip.mode == "RGB"
     assert same(values(clip), frames) and same(values(clip, 9, 11), frames[9:11])
     write_clip(clip.frames(), tmp_path / "out", clip)
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == sorted(f"shot {k}.PNG" for k in range(12))
+    assert sorted(p.name for p in (tmp_path / "out").glob("[!.]*")) == sorted(f"shot {k}.PNG" for k in range(12))
     assert same([np.asarray(Image.open(tmp_path / "out" / f"shot {k}.PNG")) for k in range(12)], frames)
 
 
@@ -71,12 +71,12 @@ def test_a_folder_with_other_files_is_not_replaced(tmp_path):
     clip = clip_of(frames)
     media = [Media(f, "RGB", "-", "") for f in frames]
     write_clip(media, tmp_path / "out", clip)
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["frame_0000.png", "frame_0001.png", "frame_0002.png"]
+    assert sorted(p.name for p in (tmp_path / "out").glob("[!.]*")) == ["frame_0000.png", "frame_0001.png", "frame_0002.png"]
     with pytest.raises(OutputError, match=r"out: exists already; give `overwrite` to replace it"):
         write_clip(media, tmp_path / "out", clip)
     write_clip(media, tmp_path / "out", clip, replace=True)
     (tmp_path / "out" / "mine.txt").touch()
-    with pytest.raises(OutputError, match=r"out: holds mine.txt, which is no frame of the clip; give an empty folder or a new name"):
+    with pytest.raises(OutputError, match=r"out: holds mine.txt, which no run of tdc has written as it is; give an empty folder or a new name"):
         write_clip(media, tmp_path / "out", clip, replace=True)
     (tmp_path / "empty").mkdir()
     write_clip(media, tmp_path / "empty", clip)
@@ -254,7 +254,7 @@ def test_a_killed_run_leaves_only_what_the_next_one_removes(tmp_path):
 
     def looks():
         yield media[0]
-        files.sweep(tmp_path)
+        journal.sweep(tmp_path)
         seen.extend(p.name for p in tmp_path.iterdir())
         yield from media[1:]
 

@@ -18,7 +18,7 @@ from skimage.metrics import structural_similarity
 from tdc_cli import holes as missing
 from tdc_cli import metrics
 from tdc_cli.errors import ConfigError, MaskError, OutputError
-from tdc_cli.media import files
+from tdc_cli.media import locks
 from tdc_cli.names import CLIP_PATTERNS
 from tdc_cli.run import plan, regions
 from tdc_cli.run.frame_numbers import frame_numbers, frame_range
@@ -621,7 +621,7 @@ def test_a_file_in_the_place_of_finished_chunks_is_refused(run, folder, more):
 
 @pytest.mark.parametrize(("output", "line"), [
     ("a.npy", "a.npy: is the input itself; name another file"),
-    (".", ".: exists already; give --overwrite to replace it"),
+    (".", ".: holds a.npy, the input; name another folder"),
     ("a.npy/b.npy", "a.npy/b.npy: a.npy is a file, no folder; name another place"),
     ("none/b.npy", "none/b.npy: folder none does not exist; create it first"),
     ("", "Invalid value for '-o' / '--output': the name is empty; see 'tdc complete-video --help'"),
@@ -634,7 +634,7 @@ def test_nothing_is_thrown_away_that_another_run_is_at_work_on(run):
     stopped()
     work = Path(".b.npy.tdc-work")
     before = sorted(work.iterdir())
-    with files.hold(work / "run.json"):
+    with locks.hold(work / "run.json"):
         refused(run(*HOLES, "--overwrite"), "b.npy: another run is at work on it; wait for its end or name another file")
         with pytest.raises(OutputError, match="another run is at work"):
             Folder(work, {}).open(False, "b.npy")
@@ -681,7 +681,7 @@ def test_a_damaged_chunk_is_done_again(run, counted):
 
 def test_two_runs_at_once_do_not_mix(run, clip):
     stopped()
-    hold = "import sys; from tdc_cli.media.files import hold; f = hold('.b.npy.tdc-work/run.json'); print(1, flush=True); sys.stdin.read()"
+    hold = "import sys; from tdc_cli.media.locks import hold; f = hold('.b.npy.tdc-work/run.json'); print(1, flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         other.stdout.readline()
         refused(run(*HOLES, "--resume"), "b.npy: another run is at work on it; wait for its end or name another file")

@@ -9,6 +9,7 @@ import pytest
 import reference
 from threadpoolctl import threadpool_limits
 
+from tdc_cli.kernels import run_shares
 from tdc_cli.model import kernels, sampler
 from tdc_cli.model import problem as problem_module
 from tdc_cli.model.coherence import Coherence
@@ -24,7 +25,8 @@ MANY_THREADS = min(2, numba.config.NUMBA_NUM_THREADS)
 
 
 def public_kernels():
-    return {name: f for name, f in vars(kernels).items() if isinstance(f, numba.core.dispatcher.Dispatcher) and name[0] != "_"}
+    functions = {name: getattr(f, "py_func", f) for name, f in vars(kernels).items() if name[0] != "_"}
+    return {name: f for name, f in functions.items() if inspect.isfunction(f) and f.__module__ == kernels.__name__}
 
 
 class Given:
@@ -73,7 +75,30 @@ def test_every_public_kernel_has_a_twin():
     assert len(public_kernels()) >= 7
     for name, kernel in public_kernels().items():
         twin = getattr(reference, name)
-        assert list(inspect.signature(twin).parameters) == list(inspect.signature(kernel.py_func).parameters), name
+        assert list(inspect.signature(twin).parameters) == list(inspect.signature(kernel).parameters), name
+
+
+@pytest.mark.parametrize("threads", [1, MANY_THREADS])
+@pytest.mark.parametrize("count, share", [(0, 4), (3, 4), (4, 4), (1000, 16), (1001, 1)])
+def test_shares_cover_everything_once(count, share, threads):
+    parts = []
+    before = numba.get_num_threads()
+    numba.set_num_threads(threads)
+    try:
+        run_shares(lambda first, last, found: found.append((first, last)), count, share, parts)
+    finally:
+        numba.set_num_threads(before)
+    assert [n for first, last in sorted(parts) for n in range(first, last)] == list(range(count))
+    assert all(first % share == 0 for first, _ in parts)
+
+
+def test_what_fails_in_a_share_fails():
+    def fail(first, last):
+        if last == 100:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run_shares(fail, 100, 1)
 
 
 def test_every_kernel_is_compared_in_this_file():

@@ -12,7 +12,9 @@ import numpy as np
 
 from .. import __version__
 from ..errors import ConfigError, InputError, OutputError
-from ..media.files import hindrance, make_folder, sole_use, sweep, write_bytes, write_text
+from ..media.files import hindrance, make_folder, write_bytes, write_text
+from ..media.journal import sweep
+from ..media.locks import sole_use
 from ..names import cell
 from ..run.report import dumps
 from .cells import cell_of, is_record

@@ -32,7 +32,7 @@ def complete_many(template, inputs, *, recursive, mask_suffix, fail_fast, cluste
     """
     import time
 
-    from ..run import folders
+    from ..run import folders, outputs
     from ..run.batch import run
     from ..run.summary import Summary
 
@@ -41,6 +41,9 @@ def complete_many(template, inputs, *, recursive, mask_suffix, fail_fast, cluste
     if cluster is not None:
         template, inputs = template.absolute(), [path.absolute() for path in inputs]
     batch = folders.plan(template, inputs, recursive=recursive, mask_suffix=mask_suffix, extension=extension)
+    if not dry_run:
+        outputs.sweep([task.request for task in batch.tasks if task.request is not None])
+    folders.check_free(batch, template)
     if cluster is not None:
         workers = _of_cluster(batch, cluster, template.threads, dry_run)
     else:
@@ -121,7 +124,14 @@ def _in_words(output, summary):
     counts = [(summary.count("skipped"), "skipped"), (summary.count("failed"), "failed"), (summary.count("not_run"), "not begun")]
     rest = "".join(f", {count} {what}" for count, what in counts if count)
     line = f"{output}: {summary.count('done')} of {len(summary.records)} pictures completed{rest}, {summary.seconds:.1f} s"
-    return "\n".join([line, *_passed_over(summary)])
+    return "\n".join([line, *_lacking(summary), *_passed_over(summary)])
+
+
+def _lacking(summary):
+    """A line on skipped pictures that lack other results, or none."""
+    lacking = [record.lacks for record in summary.records if record.lacks]
+    names = ", ".join(sorted(set().union(*lacking)))
+    return [f"  skipped without {names}: {len(lacking)} (--overwrite makes all anew)"] if lacking else []
 
 
 def _passed_over(summary):
@@ -134,6 +144,7 @@ def _write(batch, summary):
     """Write the summary into the folder of reports and the index into that of pages; whether that worked."""
     from ..errors import TdcError
     from ..media.files import make_folder, write_text
+    from ..run.written import is_ours
 
     try:
         texts = dict(zip(batch.summaries, (summary.to_json(), summary.to_csv())))
@@ -143,7 +154,7 @@ def _write(batch, summary):
             texts[batch.index] = pages.index(batch, summary.records)
         for path, text in texts.items():
             make_folder(path.parent)
-            write_text(path, text, replace=True)
+            write_text(path, text, replace=is_ours)
     except TdcError as error:
         echo(f"tdc: {options.worded(str(error))}", err=True)
         return False

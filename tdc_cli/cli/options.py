@@ -128,6 +128,9 @@ class Number(click.ParamType):
             self.fail(f"{value!r} is neither a number nor 'auto'", param, ctx)
 
 
+_CONFIGURATIONS = "tdc_cli.configurations"
+
+
 def _pairs(ctx, param, value):
     """KEY=VALUE options as a dict; a key given twice is an error."""
     pairs = {}
@@ -156,6 +159,7 @@ def config(commands):
         if value is None:
             return None
         tables = _tables(value, commands(ctx))
+        ctx.meta.setdefault(_CONFIGURATIONS, []).append(value)
         # A subcommand has its own table only; the group hands the others on.
         ctx.default_map = {
             **(ctx.default_map or {}),
@@ -172,6 +176,11 @@ def config(commands):
         metavar="FILE.toml",
         help="Defaults from a file, a table per command, keys named like the options.",
     )
+
+
+def consulted(ctx):
+    """Name in messages to path of the configuration files that were read for a command."""
+    return {f"configuration{f' {k + 1}' if k else ''}": path for k, path in enumerate(ctx.meta.get(_CONFIGURATIONS, ()))}
 
 
 def _tables(path, commands):

@@ -15,7 +15,7 @@ from .streams import echo
 def request(ctx, kind, input, output, chosen):
     """`Request` from the options of a command, which have the names of its fields."""
     command = tuple((ctx.obj or {}).get("command", ()))
-    return Request(kind=kind, input=input, output=output, command=command, **chosen)
+    return Request(kind=kind, input=input, output=output, command=command, consulted=options.consulted(ctx), **chosen)
 
 
 def complete(request, *, as_json, dry_run, quiet, verbose, progress):
@@ -33,24 +33,25 @@ def complete(request, *, as_json, dry_run, quiet, verbose, progress):
     from ..run.plan import prepare
 
     wanted = progress if progress is not None else not quiet
+    if not dry_run:
+        outputs.sweep([request])
     try:
         # Only a clip is gone through before the work, which may take a while.
         with shown(wanted and request.kind == CLIP) as monitor:
             plan = prepare(request, monitor)
     except OutputExists:
-        if not (request.skip_existing or request.resume):
+        if not (request.to_skip or request.resume):
             raise
         return _tell_skipped(request, quiet)
     if not quiet:
         _tell(plan, verbose, dry_run)
     if dry_run:
         return _describe(plan, as_json)
-    outputs.sweep([request])
     try:
         with _kept(plan, quiet), options.working(), shown(wanted) as monitor:
             report = execute(plan, monitor)
     except options.Failed as failed:
-        if not (request.skip_existing and isinstance(failed.error, OutputExists)):
+        if not (request.to_skip and isinstance(failed.error, OutputExists)):
             raise
         return _tell_skipped(request, quiet)  # another run was quicker
     return _tell_done(plan, report, as_json, quiet)
@@ -70,7 +71,8 @@ def _kept(plan, quiet):
 
 def _tell_skipped(request, quiet):
     if not quiet:
-        echo(f"tdc: note: {request.output}: exists already and is skipped", err=True)
+        lacks = f"; {', '.join(request.lacks)} not there, which --overwrite makes anew with it" if request.lacks else ""
+        echo(f"tdc: note: {request.output}: exists already and is skipped{lacks}", err=True)
 
 
 def _tell(plan, verbose, dry_run):

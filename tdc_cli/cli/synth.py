@@ -60,7 +60,7 @@ def synth(ctx, methods, param, problem, output, report, plot, threads, overwrite
     from ..bench import trial
     from ..bench.trial import files, text
 
-    chosen = trial.Files(problem, output, report, plot, overwrite)
+    chosen = trial.Files(problem, output, report, plot, overwrite, options.consulted(ctx))
     chosen.check()
     source = trial.read(problem) if problem is not None else trial.draw(seed=seed, **drawn)
     if problem is not None and ctx.get_parameter_source("seed") is click.core.ParameterSource.DEFAULT:

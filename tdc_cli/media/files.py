@@ -4,22 +4,15 @@ import contextlib
 import hashlib
 import os
 import re
-import secrets
-import shutil
-import stat
 import sys
 from contextvars import ContextVar
 from pathlib import Path
 
 from ..errors import InputError, OutputError, OutputExists
 from ..names import STANDARD
+from . import journal
+from .parts import Part, PartFolder, Standard
 
-try:
-    import fcntl
-except ImportError:  # no locks there: temporary files of killed runs then stay
-    fcntl = None  # type: ignore[assignment]
-
-_PART = ".tdc-{}.part"
 # Files of `together` that wait for their names; None outside of it.
 _waiting: ContextVar[list | None] = ContextVar("waiting", default=None)
 
@@ -128,8 +121,9 @@ def write_bytes(path, content, *, replace=False):
     ----------
     path : path-like
     content : bytes
-    replace : bool
-        Whether a file that exists is replaced. If not, one that appeared since it was last looked for is not touched either.
+    replace : bool or callable
+        Whether a file that exists is replaced; ``replace(path)`` tells of the one that is there at that moment. If not, one that
+        appeared since it was last looked for is not touched either.
 
     Raises
     ------
@@ -139,14 +133,14 @@ def write_bytes(path, content, *, replace=False):
         Missing folder, no permission, full disk.
     """
     if str(path) == STANDARD:
-        stream = _Standard(content)
+        stream = Standard(content)
         stream.publish() if _waiting.get() is None else _waiting.get().append(stream)
         return
     with _in_words(path):
         if Path(path).exists() and not Path(path).is_file():
             Path(path).write_bytes(content)
             return
-        _make(_Part(path, replace), lambda file: file.write(content))
+        _make(Part(path, replace), lambda file: file.write(content))
 
 
 def write_text(path, text, *, replace=False):
@@ -165,7 +159,7 @@ def write_file(path, fill, *, replace=False):
     replace : bool
     """
     with _in_words(path):
-        _make(_Part(path, replace), fill)
+        _make(Part(path, replace), fill)
 
 
 def write_folder(path, fill, *, replace=False):
@@ -177,10 +171,10 @@ def write_folder(path, fill, *, replace=False):
         Nothing, or an empty folder.
     fill : callable
     replace : bool
-        Whether a folder that is not empty is replaced with all that is in it.
+        Whether a folder that is not empty is replaced. All in it must be as a run has written it, see `contents`.
     """
     with _in_words(path):
-        _make(_PartFolder(path, replace), fill)
+        _make(PartFolder(path, replace), fill)
 
 
 def _make(part, fill):
@@ -188,43 +182,71 @@ def _make(part, fill):
     waiting = _waiting.get()
     try:
         part.fill(fill)
-        if waiting is None:
-            part.publish()
     except BaseException:
         part.close()
         raise
     if waiting is None:
-        part.close()
+        _publish([part])
     else:
         waiting.append(part)
 
 
 @contextlib.contextmanager
-def together():
+def together(reads=frozenset(), spent=None):
     """Within the block files are written under their temporary names only; at its end all of them appear, or none.
 
-    The last one written appears first. So the first one, once it is there, tells that the others are there too, even if the process
-    is killed between two of them.
+    The last one written appears first, so that the first one, once it is there, tells that the others are there too. What a process
+    that is killed between two of them leaves undone, `sweep` does.
+
+    Parameters
+    ----------
+    reads : set of (int, int)
+        Device and inode of the files that are read, none of which is replaced, whatever its name has become.
+    spent : (Path, list of str) or None
+        A folder beside the first file, and files in it, that go when all is there.
 
     Raises
     ------
     OutputExists, OutputError
         See `write_bytes`.
     """
-    parts = []
-    before = _waiting.set(parts)
+    waiting = []
+    before = _waiting.set(waiting)
     try:
-        yield
-        for part in parts:
+        try:
+            yield
+        finally:
+            _waiting.reset(before)
+    except BaseException:
+        _close(waiting)
+        raise
+    _publish(waiting, reads, spent)
+
+
+def _publish(waiting, reads=frozenset(), spent=None):
+    """Give all parts their names, the first one last, and let go of them."""
+    appeared = []
+    try:
+        for part in waiting:
             with _in_words(part.path):
-                part.check()
-        for part in reversed(parts):
-            with _in_words(part.path):
-                part.publish()
+                part.check(reads)
+        with journal.kept(waiting, spent):
+            try:
+                for part in reversed(waiting):
+                    with _in_words(part.path):
+                        part.publish()
+                    appeared.append(part)
+            except Exception:
+                for part in appeared:
+                    part.undo()
+                raise
     finally:
-        _waiting.reset(before)
-        for part in parts:
-            part.close()
+        _close(waiting)
+
+
+def _close(waiting):
+    for part in waiting:
+        part.close()
 
 
 def make_folder(path):
@@ -233,23 +255,6 @@ def make_folder(path):
         Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"{path}: folder cannot be made ({error.strerror or error})") from error
-
-
-def sweep(folder):
-    """Remove the temporary files and folders in `folder` whose writers are gone, because they were killed or the power failed.
-
-    A writer that lives holds a lock on its file, on this machine at least; a file that cannot be locked stays.
-    """
-    for part in Path(folder).glob(_PART.format("?" * 12)):
-        with contextlib.suppress(OSError):
-            if part.is_dir():
-                with _locked_folder(part, wait=False) as ours:
-                    if ours:
-                        shutil.rmtree(part)
-                continue
-            with open(part, "r+b") as file:
-                if _lock(file, wait=False):
-                    part.unlink()
 
 
 @contextlib.contextmanager
@@ -266,41 +271,11 @@ def probe(folder):
         No file can be made there.
     """
     with _in_words(folder):
-        part = _Part(Path(folder) / "probe", False)
+        part = Part(Path(folder) / "probe", False)
     try:
         yield part.name
     finally:
         part.close()
-
-
-def hold(path):
-    """Lock a file that is there, to show that this process lives.
-
-    Returns
-    -------
-    file or None
-        Locked until it is closed; None where another process holds it.
-    """
-    file = open(path, "r+b")  # noqa: SIM115 - open as long as it is held
-    if _taken(file):
-        file.close()
-        return None
-    return file
-
-
-@contextlib.contextmanager
-def sole_use(folder):
-    """Within the block no other process has sole use of a folder that is there.
-
-    Raises
-    ------
-    OutputError
-        One has it.
-    """
-    with _open_folder(folder) as handle:
-        if handle is not None and _taken(handle):
-            raise OutputError(f"{folder}: another run is at work in it; wait for its end, or give another folder")
-        yield
 
 
 @contextlib.contextmanager
@@ -314,173 +289,3 @@ def _in_words(path):
         if str(path) == STANDARD:  # has its own words and exit codes
             raise
         raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from error
-
-
-def _taken(file):
-    """Lock an open file or folder until it is closed, where that is possible; whether another process has locked it."""
-    try:
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # a file system without locks
-        pass
-    return False
-
-
-def _lock(file, *, wait):
-    """Lock an open file until it is closed; whether that was possible."""
-    if fcntl is None:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # held by another process, or a file system without locks
-        return False
-    return True
-
-
-@contextlib.contextmanager
-def _locked_folder(folder, *, wait):
-    """Within the block a folder is locked, if that is possible; yields whether it is."""
-    with _open_folder(folder) as handle:
-        yield handle is not None and _lock(handle, wait=wait)
-
-
-@contextlib.contextmanager
-def _open_folder(folder):
-    """Within the block a folder is open; yields its handle, or None where folders cannot be opened."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # Windows
-        yield None
-        return
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
-class _Part:
-    """A file under its temporary name, locked to show that its writer lives.
-
-    Parameters
-    ----------
-    path : path-like
-        What it is to be called, as the user named it.
-    replace : bool
-        Whether a file of that name is replaced.
-    """
-
-    def __init__(self, path, replace):
-        self.path, self.replace = path, replace
-        self.target = Path(os.path.realpath(path))
-        while True:
-            self.name = self.target.with_name(_PART.format(secrets.token_hex(6)))
-            self.file = open(self.name, "xb")  # noqa: SIM115 - open until it has its name
-            _lock(self.file, wait=True)
-            if self.name.exists():  # else `sweep` was there before the lock
-                return
-            self.file.close()
-
-    def fill(self, fill):
-        """Have everything written, ``fill(file)``, and bring it to the disk."""
-        fill(self.file)
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        if self.target.exists():  # a private file stays private
-            os.chmod(self.name, stat.S_IMODE(self.target.stat().st_mode))
-
-    def check(self):
-        """FileExistsError if the name is taken and not to be replaced."""
-        if not self.replace and os.path.lexists(self.target):
-            raise FileExistsError(self.target)
-
-    def publish(self):
-        """Give the file its name; FileExistsError if that is taken and not to be replaced."""
-        if fcntl is None:
-            self.file.close()  # Windows renames no open file
-        if not self.replace:
-            try:
-                os.link(self.name, self.target)  # unlike renaming, it fails where something is
-                return
-            except FileExistsError:
-                raise
-            except OSError:  # file systems without hard links: the check leaves a gap of microseconds
-                self.check()
-        os.replace(self.name, self.target)
-
-    def close(self):
-        """Let go of the file; its temporary name is gone afterwards."""
-        with contextlib.suppress(FileNotFoundError):
-            self.name.unlink()
-        with contextlib.suppress(OSError):  # what could not be written is told already
-            self.file.close()
-
-
-class _PartFolder:
-    """A folder under its temporary name, as `_Part` is a file; the same parameters."""
-
-    def __init__(self, path, replace):
-        self.path, self.replace = path, replace
-        self.target = Path(os.path.realpath(path))
-        self._held = contextlib.ExitStack()
-        while True:
-            self.name = self._new_name()
-            self.name.mkdir()
-            self._held.enter_context(_locked_folder(self.name, wait=True))
-            if self.name.exists():  # else `sweep` was there before the lock
-                return
-
-    def _new_name(self):
-        return self.target.with_name(_PART.format(secrets.token_hex(6)))
-
-    def fill(self, fill):
-        """Have everything written, ``fill(folder)``, and bring it to the disk."""
-        fill(self.name)
-        for file in self.name.iterdir():
-            with open(file, "rb+") as written:
-                os.fsync(written.fileno())
-        if self.target.exists():
-            os.chmod(self.name, stat.S_IMODE(self.target.stat().st_mode))
-
-    def check(self):
-        """FileExistsError if there is something at the name that is not to be replaced; an empty folder is nothing."""
-        if os.path.lexists(self.target) and not (self.target.is_dir() and (self.replace or not any(self.target.iterdir()))):
-            raise FileExistsError(self.target)
-
-    def publish(self):
-        """Give the folder its name; see `check`."""
-        self.check()
-        if not self.target.exists() or not any(self.target.iterdir()):
-            os.rename(self.name, self.target)  # fails if something has come there since
-            return
-        # No name that `sweep` knows: whatever ends the process here, what was there is not lost.
-        old = self.target.with_name(f".{self.target.name}.tdc-old-{secrets.token_hex(6)}")
-        os.rename(self.target, old)
-        os.rename(self.name, self.target)
-        shutil.rmtree(old)
-
-    def close(self):
-        """Let go of the folder; its temporary name is gone afterwards."""
-        shutil.rmtree(self.name, ignore_errors=True)
-        self._held.close()
-
-
-class _Standard:
-    """What goes to standard output; it waits as a `_Part` does."""
-
-    path = STANDARD
-
-    def __init__(self, content):
-        self._content = content
-
-    def check(self):
-        """Nothing can be in its way."""
-
-    def publish(self):
-        """Write everything."""
-        sys.stdout.buffer.write(self._content)
-        sys.stdout.buffer.flush()
-
-    def close(self):
-        """Nothing is left over."""

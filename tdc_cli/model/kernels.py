@@ -10,14 +10,16 @@ which each mode begins, `coordinates` the (K, n) positions of the observed entri
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from ..kernels import CACHE, foreign
+from ..kernels import CACHE, foreign, run_shares
 
 # Entries gathered before each rank-B update: B x R doubles stay in a core's second-level cache up to rank 200 or so.
 BLOCK = 256
-# Entries a thread takes at a time in the kernels that work entry by entry.
+# Entries that a thread works on at a time are a multiple of it; what is less is not worth another thread.
 CHUNK = 4096
+# As many multiplications in rows that are drawn, or segments, are not either.
+WORK = 1_000_000
 
 
 _dsyrk = foreign("dsyrk", "cython_blas", 10)
@@ -45,38 +47,17 @@ def _gather(line, stack, first, coordinates, mode, entry):
             started = True
 
 
-@njit(parallel=True, cache=CACHE, nogil=True)
-def segment_products(stack, first, coordinates, entries, begins, ends, mode, precisions, targets, grams, products):
-    """Weighted Gram matrix and right side of every segment of observed entries: the sums of eq24, all ranks at once.
-
-    For segment `s`, with ``c`` the product of the other modes' rows, ``grams[s] = sum w c c^T`` and ``products[s] = sum w t c``.
-
-    Parameters
-    ----------
-    stack : (sum n_k, R) float64 ndarray
-    first : (K,) int64 ndarray
-    coordinates : (K, n) int32 ndarray
-    entries : (m,) int32 ndarray
-        Observed entries in the order in which the segments list them.
-    begins, ends : (S,) int64 ndarray
-        Segment `s` is ``entries[begins[s]:ends[s]]``.
-    mode : int
-        The mode that is left out of the product; -1 leaves out none.
-    precisions, targets : (n,) float64 ndarray
-        Weight ``w`` and target ``t`` of every observed entry.
-    grams : (S, R, R) float64 ndarray
-        Written, upper triangles only.
-    products : (S, R) float64 ndarray
-        Written.
-    """
+@njit(cache=CACHE, nogil=True)
+def _segment_products(begin, end, stack, first, coordinates, entries, begins, ends, mode, precisions, targets, grams, products):
     rank = stack.shape[1]
     three = len(first) == 3 and mode >= 0
-    for s in prange(len(begins)):
-        buffer = np.empty((BLOCK, rank))
-        uplo = np.array([_LOWER], dtype=np.uint8)
-        trans = np.array([_NO], dtype=np.uint8)
-        sizes = np.array([rank, 0, rank], dtype=np.int32)
-        scalars = np.array([1.0, 0.0])
+    buffer = np.empty((BLOCK, rank))
+    uplo = np.array([_LOWER], dtype=np.uint8)
+    trans = np.array([_NO], dtype=np.uint8)
+    sizes = np.array([rank, 0, rank], dtype=np.int32)
+    scalars = np.array([1.0, 0.0])
+    for s in range(begin, end):
+        scalars[1] = 0.0
         gram = grams[s]
         product = products[s]
         product[:] = 0.0
@@ -108,6 +89,34 @@ def segment_products(stack, first, coordinates, entries, begins, ends, mode, pre
                 filled = 0
         if begins[s] == ends[s]:
             gram[:] = 0.0
+
+
+def segment_products(stack, first, coordinates, entries, begins, ends, mode, precisions, targets, grams, products):
+    """Weighted Gram matrix and right side of every segment of observed entries: the sums of eq24, all ranks at once.
+
+    For segment `s`, with ``c`` the product of the other modes' rows, ``grams[s] = sum w c c^T`` and ``products[s] = sum w t c``.
+
+    Parameters
+    ----------
+    stack : (sum n_k, R) float64 ndarray
+    first : (K,) int64 ndarray
+    coordinates : (K, n) int32 ndarray
+    entries : (m,) int32 ndarray
+        Observed entries in the order in which the segments list them.
+    begins, ends : (S,) int64 ndarray
+        Segment `s` is ``entries[begins[s]:ends[s]]``.
+    mode : int
+        The mode that is left out of the product; -1 leaves out none.
+    precisions, targets : (n,) float64 ndarray
+        Weight ``w`` and target ``t`` of every observed entry.
+    grams : (S, R, R) float64 ndarray
+        Written, upper triangles only.
+    products : (S, R) float64 ndarray
+        Written.
+    """
+    share = max(1, WORK * len(begins) // max(1, len(entries) * stack.shape[1] ** 2))
+    run_shares(_segment_products, len(begins), share,
+               stack, first, coordinates, entries, begins, ends, mode, precisions, targets, grams, products)
 
 
 @njit(cache=CACHE, nogil=True)
@@ -144,37 +153,16 @@ def contract_rows(grams, products, rows, factor, gram, product):
             gram[a, b] = gram[b, a]
 
 
-@njit(parallel=True, cache=CACHE, nogil=True)
-def draw_rows(grams, products, bounds, weights, diagonals, shifts, noise, rows):
-    """Draw factor rows from their Gaussian conditionals (eq23, a whole row at a time).
-
-    Row `i` has precision ``diag(w) G_i diag(w) + diagonals[i] I`` and right side ``w * q_i + shifts[i]``, where ``G_i`` and ``q_i``
-    are the sums over the segments ``bounds[i]:bounds[i + 1]`` and ``w`` are the CP weights. With ``P = L L^T``, the row is
-    ``L^-T (L^-1 b + noise[i])``: its mean where the noise is 0.
-
-    Parameters
-    ----------
-    grams : (S, R, R) float64 ndarray
-        Upper triangles; overwritten.
-    products : (S, R) float64 ndarray
-        Overwritten.
-    bounds : (m + 1,) int64 ndarray
-    weights : (R,) float64 ndarray
-    diagonals : (m,) float64 ndarray
-    shifts : (m, R) float64 ndarray
-    noise : (m, R) float64 ndarray
-        Standard normal numbers.
-    rows : (m, R) float64 ndarray
-        Written; NaN in every place if the precision was not positive definite.
-    """
+@njit(cache=CACHE, nogil=True)
+def _draw_rows(begin, end, grams, products, bounds, weights, diagonals, shifts, noise, rows):
     rank = len(weights)
-    for i in prange(len(bounds) - 1):
-        uplo = np.array([_LOWER], dtype=np.uint8)
-        no = np.array([_NO], dtype=np.uint8)
-        transposed = np.array([_TRANSPOSED], dtype=np.uint8)
-        unit = np.array([_NONUNIT], dtype=np.uint8)
-        sizes = np.array([rank, 1], dtype=np.int32)
-        info = np.zeros(1, dtype=np.int32)
+    uplo = np.array([_LOWER], dtype=np.uint8)
+    no = np.array([_NO], dtype=np.uint8)
+    transposed = np.array([_TRANSPOSED], dtype=np.uint8)
+    unit = np.array([_NONUNIT], dtype=np.uint8)
+    sizes = np.array([rank, 1], dtype=np.int32)
+    info = np.zeros(1, dtype=np.int32)
+    for i in range(begin, end):
         gram = grams[bounds[i]]
         right = rows[i]
         for r in range(rank):
@@ -200,7 +188,43 @@ def draw_rows(grams, products, bounds, weights, diagonals, shifts, noise, rows):
                sizes[1:].ctypes)
 
 
-@njit(parallel=True, cache=CACHE, nogil=True)
+def draw_rows(grams, products, bounds, weights, diagonals, shifts, noise, rows):
+    """Draw factor rows from their Gaussian conditionals (eq23, a whole row at a time).
+
+    Row `i` has precision ``diag(w) G_i diag(w) + diagonals[i] I`` and right side ``w * q_i + shifts[i]``, where ``G_i`` and ``q_i``
+    are the sums over the segments ``bounds[i]:bounds[i + 1]`` and ``w`` are the CP weights. With ``P = L L^T``, the row is
+    ``L^-T (L^-1 b + noise[i])``: its mean where the noise is 0.
+
+    Parameters
+    ----------
+    grams : (S, R, R) float64 ndarray
+        Upper triangles; overwritten.
+    products : (S, R) float64 ndarray
+        Overwritten.
+    bounds : (m + 1,) int64 ndarray
+    weights : (R,) float64 ndarray
+    diagonals : (m,) float64 ndarray
+    shifts : (m, R) float64 ndarray
+    noise : (m, R) float64 ndarray
+        Standard normal numbers.
+    rows : (m, R) float64 ndarray
+        Written; NaN in every place if the precision was not positive definite.
+    """
+    run_shares(_draw_rows, len(rows), max(1, WORK // rows.shape[1] ** 3), grams, products, bounds, weights, diagonals, shifts, noise, rows)
+
+
+@njit(cache=CACHE, nogil=True)
+def _cp_at(begin, end, stack, first, coordinates, weights, out):
+    rank = len(weights)
+    line = np.empty(rank)
+    for entry in range(begin, end):
+        _gather(line, stack, first, coordinates, -1, entry)
+        total = 0.0
+        for r in range(rank):
+            total += weights[r] * line[r]
+        out[entry] = total
+
+
 def cp_at(stack, first, coordinates, weights, out):
     """Value of the CP tensor (eq7) at every observed entry.
 
@@ -213,19 +237,30 @@ def cp_at(stack, first, coordinates, weights, out):
     out : (n,) float64 ndarray
         Written.
     """
-    rank = len(weights)
-    n = coordinates.shape[1]
-    for chunk in prange((n + CHUNK - 1) // CHUNK):
-        line = np.empty(rank)
-        for entry in range(chunk * CHUNK, min(n, (chunk + 1) * CHUNK)):
-            _gather(line, stack, first, coordinates, -1, entry)
-            total = 0.0
-            for r in range(rank):
-                total += weights[r] * line[r]
-            out[entry] = total
+    run_shares(_cp_at, len(out), CHUNK, stack, first, coordinates, weights, out)
 
 
-@njit(parallel=True, cache=CACHE, nogil=True)
+@njit(cache=CACHE, nogil=True)
+def _draw_labels(begin, end, residuals, log_weights, means, variances, uniforms, labels):
+    count = len(means)
+    scores = np.empty(count)
+    constants = log_weights - 0.5 * np.log(variances)
+    for entry in range(begin, end):
+        best = -np.inf
+        for d in range(count):
+            scores[d] = constants[d] - 0.5 * (residuals[entry] - means[d]) ** 2 / variances[d]
+            best = max(best, scores[d])
+        total = 0.0
+        for d in range(count):
+            total += np.exp(scores[d] - best)
+            scores[d] = total
+        threshold = uniforms[entry] * total
+        label = 0
+        while label < count - 1 and scores[label] <= threshold:
+            label += 1
+        labels[entry] = label
+
+
 def draw_labels(residuals, log_weights, means, variances, uniforms, labels):
     """Draw the mixture component of every entry (eq42, eq43) from its residual.
 
@@ -242,27 +277,30 @@ def draw_labels(residuals, log_weights, means, variances, uniforms, labels):
     labels : (n,) int64 ndarray
         Written.
     """
-    n, count = len(residuals), len(means)
-    for chunk in prange((n + CHUNK - 1) // CHUNK):
-        scores = np.empty(count)
-        constants = log_weights - 0.5 * np.log(variances)
-        for entry in range(chunk * CHUNK, min(n, (chunk + 1) * CHUNK)):
-            best = -np.inf
-            for d in range(count):
-                scores[d] = constants[d] - 0.5 * (residuals[entry] - means[d]) ** 2 / variances[d]
-                best = max(best, scores[d])
-            total = 0.0
-            for d in range(count):
-                total += np.exp(scores[d] - best)
-                scores[d] = total
-            threshold = uniforms[entry] * total
-            label = 0
-            while label < count - 1 and scores[label] <= threshold:
-                label += 1
-            labels[entry] = label
+    run_shares(_draw_labels, len(labels), CHUNK, residuals, log_weights, means, variances, uniforms, labels)
 
 
-@njit(parallel=True, cache=CACHE, nogil=True)
+@njit(cache=CACHE, nogil=True)
+def _expected_labels(begin, end, residuals, log_weights, means, variances, log_densities, precisions, shifts):
+    count = len(means)
+    scores = np.empty(count)
+    constants = log_weights - 0.5 * np.log(2.0 * np.pi * variances)
+    for entry in range(begin, end):
+        best = -np.inf
+        for d in range(count):
+            scores[d] = constants[d] - 0.5 * (residuals[entry] - means[d]) ** 2 / variances[d]
+            best = max(best, scores[d])
+        total, precision, shift = 0.0, 0.0, 0.0
+        for d in range(count):
+            share = np.exp(scores[d] - best)
+            total += share
+            precision += share / variances[d]
+            shift += share / variances[d] * means[d]
+        log_densities[entry] = best + np.log(total)
+        precisions[entry] = precision / total
+        shifts[entry] = shift / precision
+
+
 def expected_labels(residuals, log_weights, means, variances, log_densities, precisions, shifts):
     """Log density of every residual under the mixture, and the component means and precisions averaged over its labels.
 
@@ -277,24 +315,8 @@ def expected_labels(residuals, log_weights, means, variances, log_densities, pre
     log_densities, precisions, shifts : (n,) float64 ndarray
         Written.
     """
-    n, count = len(residuals), len(means)
-    for chunk in prange((n + CHUNK - 1) // CHUNK):
-        scores = np.empty(count)
-        constants = log_weights - 0.5 * np.log(2.0 * np.pi * variances)
-        for entry in range(chunk * CHUNK, min(n, (chunk + 1) * CHUNK)):
-            best = -np.inf
-            for d in range(count):
-                scores[d] = constants[d] - 0.5 * (residuals[entry] - means[d]) ** 2 / variances[d]
-                best = max(best, scores[d])
-            total, precision, shift = 0.0, 0.0, 0.0
-            for d in range(count):
-                share = np.exp(scores[d] - best)
-                total += share
-                precision += share / variances[d]
-                shift += share / variances[d] * means[d]
-            log_densities[entry] = best + np.log(total)
-            precisions[entry] = precision / total
-            shifts[entry] = shift / precision
+    run_shares(_expected_labels, len(residuals), CHUNK,
+               residuals, log_weights, means, variances, log_densities, precisions, shifts)
 
 
 @njit(cache=CACHE, nogil=True)
@@ -335,7 +357,32 @@ def draw_weights_one_by_one(stack, first, coordinates, precision, variances, noi
         weights[r] = drawn
 
 
-@njit(parallel=True, cache=CACHE, nogil=True)
+@njit(cache=CACHE, nogil=True)
+def _draw_rows_one_by_one(begin, end, stack, first, coordinates, entries, starts, mode, rows, precision, weights, diagonals, shifts, noise,
+                         residuals):
+    for i in range(begin, end):
+        start, stop = starts[rows[i]], starts[rows[i] + 1]
+        products = np.empty(stop - start)
+        row = stack[first[mode] + rows[i]]
+        for r in range(len(weights)):
+            squares, cross = 0.0, 0.0
+            for position in range(start, stop):
+                entry = entries[position]
+                c = weights[r]
+                for k in range(len(first)):
+                    if k != mode:
+                        c *= stack[first[k] + coordinates[k, entry], r]
+                products[position - start] = c
+                squares += c * c
+                cross += c * (residuals[entry] + row[r] * c)
+            posterior = precision * squares + diagonals[i]
+            drawn = (precision * cross + shifts[i, r]) / posterior + noise[i, r] / np.sqrt(posterior)
+            for position in range(start, stop):
+                residuals[entries[position]] += (row[r] - drawn) * products[position - start]
+            row[r] = drawn
+
+
+
 def draw_rows_one_by_one(stack, first, coordinates, entries, starts, mode, rows, precision, weights, diagonals, shifts, noise,
                          residuals):
     """Draw some rows of one factor matrix one scalar at a time (eq23, eq24; with coherence eq51).
@@ -366,23 +413,6 @@ def draw_rows_one_by_one(stack, first, coordinates, entries, starts, mode, rows,
     residuals : (n,) float64 ndarray
         ``y - e - x``; updated in place.
     """
-    for i in prange(len(rows)):
-        start, stop = starts[rows[i]], starts[rows[i] + 1]
-        products = np.empty(stop - start)
-        row = stack[first[mode] + rows[i]]
-        for r in range(len(weights)):
-            squares, cross = 0.0, 0.0
-            for position in range(start, stop):
-                entry = entries[position]
-                c = weights[r]
-                for k in range(len(first)):
-                    if k != mode:
-                        c *= stack[first[k] + coordinates[k, entry], r]
-                products[position - start] = c
-                squares += c * c
-                cross += c * (residuals[entry] + row[r] * c)
-            posterior = precision * squares + diagonals[i]
-            drawn = (precision * cross + shifts[i, r]) / posterior + noise[i, r] / np.sqrt(posterior)
-            for position in range(start, stop):
-                residuals[entries[position]] += (row[r] - drawn) * products[position - start]
-            row[r] = drawn
+    share = max(1, WORK * len(rows) // max(1, len(entries) * len(weights)))
+    run_shares(_draw_rows_one_by_one, len(rows), share,
+               stack, first, coordinates, entries, starts, mode, rows, precision, weights, diagonals, shifts, noise, residuals)

@@ -76,26 +76,22 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
     jobs = min(jobs, len(batch.tasks) - len(records))
     # One more file for each process in the queue keeps it from waiting, but would be begun after a failure.
     ahead = jobs if fail_fast else ahead or 2 * jobs
-
-    # Where a worker is lost before it could answer its file is done again, and may be there already.
-    once = {} if executor is None else {"skip_existing": True}
-
     def todo():
         for i, task in enumerate(batch.tasks):
             if fail_fast and failed:
                 return
             if i not in records:
-                yield i, look if dry else complete, replace(task.request, threads=threads, jobs=1, **once)
+                # Where a worker is lost before it could answer, its file is done again, and may be there already.
+                again = {} if executor is None or task.request.overwrite else {"skip_existing": True}
+                yield i, look if dry else complete, replace(task.request, threads=threads, jobs=1, **again)
 
-    swept = [task.request for task in batch.tasks if task.request is not None and not dry]
-    outputs.sweep(swept)
     try:
         for i, record in _worked_on(todo(), executor, jobs, ahead):
             records[i] = record or Record(str(batch.tasks[i].path), "failed", f"{batch.tasks[i].path}: {LOST}")
             failed += records[i].status == "failed"
             monitor(len(records), len(batch.tasks), f"files, {failed} failed" if failed else "files")
     finally:
-        outputs.sweep(swept)
+        outputs.sweep([task.request for task in batch.tasks if task.request is not None and not dry])
     return tuple(records.get(i) or Record(str(task.path), "not_run") for i, task in enumerate(batch.tasks))
 
 
@@ -120,7 +116,7 @@ def _guarded(request, work):
     try:
         return work()
     except OutputExists as error:
-        if request.skip_existing:
+        if request.to_skip:
             return _skipped(request)
         text = str(error)
     except TdcError as error:
@@ -137,12 +133,12 @@ def _guarded(request, work):
 
 def _finished(request):
     """Record of a request that is done already and to be skipped, or None."""
-    return _skipped(request) if request.skip_existing and request.finished else None
+    return _skipped(request) if request.to_skip else None
 
 
 def _skipped(request):
     """Record of a request that is not done again."""
-    return Record(str(request.input), "skipped", report=_earlier(request), thumbnail=_thumbnail(request))
+    return Record(str(request.input), "skipped", report=_earlier(request), thumbnail=_thumbnail(request), lacks=request.lacks)
 
 
 def _earlier(request):

@@ -58,10 +58,9 @@ def execute(plan, monitor=methods.silent):
     with contextlib.closing(plan.store):
         work = solve(plan, monitor)
         _check_files(plan)
-        with files.together():
+        with files.together(plan.files.identities, plan.store.spent):
             report = _write(plan, work, begin, monitor)
             _check_files(plan)
-        plan.store.remove()
     return report
 
 
@@ -82,7 +81,7 @@ def _write(plan, work, begin, monitor):
     end = time.perf_counter()
     report = report_of(plan, work, measures, {"write": end - start, "total": plan.spent + end - begin})
     if request.report is not None:
-        write_text(request.report, report.to_json(), replace=request.overwrite)
+        write_text(request.report, report.to_json(), replace=request.replaces)
     if request.html is not None:
-        write_text(request.html, plan.sink.page(plan, report, shown), replace=request.overwrite)
+        write_text(request.html, plan.sink.page(plan, report, shown), replace=request.replaces)
     return report

@@ -16,6 +16,7 @@ from ..media import files
 from ..names import ALPHA
 from . import configure
 from .request import Request, check
+from .written import is_ours
 
 # What follows a picture's name in that of its mask, where the user does not say otherwise and no mask has the name itself.
 USUAL_SUFFIX = "_mask"
@@ -95,7 +96,7 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
     Raises
     ------
     ConfigError, InputError, OutputError
-        Contradictory options; no pictures; outputs that exist, that share a name, or that would replace an input.
+        Contradictory options; no pictures; outputs that share a name, or that would replace an input. Those that exist: `check_free`.
     """
     check(template)
     configure.check_method(template, methods.get(template.method))
@@ -128,12 +129,21 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
     tasks.sort(key=lambda task: natural(task.path))
     summaries = () if template.report is None else (template.report / "summary.json", template.report / "summary.csv")
     index = None if template.html is None else template.html / "index.html"
-    results = _check_names([task.request for task in tasks if task.request], folders["image"])
-    there = [path for path in (*results, *summaries, *([index] if index else [])) if path.exists()]
+    _check_names([task.request for task in tasks if task.request], folders["image"])
+    return Batch(tuple(tasks), dict(found.ignored), summaries, index)
+
+
+def check_free(batch, template):
+    """OutputError if results exist that are to be neither replaced nor skipped, or a summary or index that no run has written."""
+    of_all = [*batch.summaries, *([batch.index] if batch.index else [])]
+    results = [path for task in batch.tasks if task.request for path in task.request.outputs.values()]
+    there = [path for path in (*results, *of_all) if path.exists()]
     if there and not (template.overwrite or template.skip_existing):
         more = f" (and {len(there) - 1} more)" if len(there) > 1 else ""
         raise OutputError(f"{there[0]}: exists already{more}; give `skip_existing` to do the others, or `overwrite` to replace it")
-    return Batch(tuple(tasks), dict(found.ignored), summaries, index)
+    for path in of_all:
+        if path.exists() and not is_ours(path):
+            raise OutputError(f"{path}: is there and no run of tdc has written it; move it away, or name another folder")
 
 
 def _may_hold_nan(path):
@@ -169,7 +179,8 @@ def _passed_over(template, inputs, mask_suffix, folders):
     """Function that says why a file or folder is passed over, ``masks`` or ``outputs``, or None if it is not."""
     outputs = {os.path.realpath(folder) for folder in folders}
     read = {os.path.realpath(path) for path in inputs if Path(path).is_dir()}
-    masks = {os.path.realpath(path) for path in (template.mask, template.reference) if path is not None and Path(path).exists()} - read
+    companions = [path for path in (template.mask, template.reference, template.source) if path is not None]
+    masks = {os.path.realpath(path) for path in companions if Path(path).exists()} - read
     beside = template.mask is not None and os.path.realpath(template.mask) in read
     if beside and not mask_suffix:
         raise ConfigError(
@@ -286,10 +297,10 @@ def _by_name(folder, suffix):
 
 
 def _check_names(requests, folder):
-    """Iterate over the paths of all results; OutputError if two share a name, or if one would replace what is read."""
+    """OutputError if two results share a name, or if one would replace what is read."""
     fold = str.casefold if _folds_case(folder) else str
-    read = {os.path.realpath(path) for request in requests for path in (request.input, request.mask, request.reference) if path is not None}
-    seen = {}
+    sources = {path for request in requests for path in (*request.sources.values(), *request.consulted.values()) if path is not None}
+    read, seen = {_identity(path) for path in sources} - {None}, {}
     for request in requests:
         for path in request.outputs.values():
             # Names that differ in the form of their accents only are one file on some systems, and look like one on all.
@@ -298,9 +309,17 @@ def _check_names(requests, folder):
                 both = f"{seen[key]} and {request.input}"
                 raise OutputError(f"{path}: would be the result of both {both}; rename one, or complete them apart")
             seen[key] = request.input
-            if os.path.realpath(path) in read:
+            if _identity(path) in read:
                 raise OutputError(f"{path}: is one of the inputs itself; name another folder")
-            yield path
+
+
+def _identity(path):
+    """What all names and links of a file have in common; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _folds_case(folder):

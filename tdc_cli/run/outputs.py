@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 from ..errors import OutputError
-from ..media import files
+from ..media import files, journal
+from ..media.parts import check_unread
 from ..names import STANDARD
 
 UNCERTAINTY_FORMATS = (".npy", ".tif", ".tiff", ".png")
@@ -17,8 +18,8 @@ def check_paths(wanted, *, replace=False, make_folders=False, standard=(), folde
     Parameters
     ----------
     wanted : Request, or another object with its `outputs` and `sources`
-    replace : bool
-        Whether outputs may exist.
+    replace : bool or callable
+        Whether outputs may exist; ``replace(path)`` tells of one that is there.
     make_folders : bool
         Whether folders of outputs may be missing.
     standard : sequence of str
@@ -39,12 +40,14 @@ def check_paths(wanted, *, replace=False, make_folders=False, standard=(), folde
         if hindrance:
             raise OutputError(f"{path}: {hindrance}")
         real = os.path.realpath(path)
-        for role, source in wanted.sources.items():
+        for role, source in {**wanted.sources, **wanted.consulted}.items():
             # The reference may well be the input itself, but no result may replace something that is read.
             if source is not None and (real == os.path.realpath(source) or (path.exists() and _same_file(path, source))):
                 raise OutputError(f"{path}: is the {role} itself; name another file")
             if source is not None and _within(real, os.path.realpath(source)):
                 raise OutputError(f"{path}: lies in the folder {source}, the {role}; name a place outside of it")
+            if source is not None and os.path.exists(source) and _within(os.path.realpath(source), real):
+                raise OutputError(f"{path}: holds {source}, the {role}; name another folder")
         if real in seen:
             raise OutputError(f"{path}: named twice, as {seen[real]} and as {name}; give each result a file of its own")
         for other, what in seen.items():
@@ -57,7 +60,8 @@ def check_paths(wanted, *, replace=False, make_folders=False, standard=(), folde
             raise OutputError(f"{path}: is a pipe, a socket, a disk, or a link to itself; name a file, or - for standard output")
         if not path.parent.is_dir() and not make_folders:
             raise OutputError(f"{path}: folder {path.parent} does not exist; create it first")
-        if (path.is_file() or (path.is_dir() and any(path.iterdir()))) and not replace:
+        there = path.is_file() or (path.is_dir() and any(path.iterdir()))
+        if there and not (replace(path) if callable(replace) else replace):
             raise OutputError(f"{path}: exists already; give `overwrite` to replace it")
 
 
@@ -76,10 +80,25 @@ def check_extensions(request, uncertainty=UNCERTAINTY_FORMATS):
         raise OutputError(f"{request.html}: a page is written to .html")
 
 
+def check_spared(wanted, reads):
+    """OutputError if a result would take the place of a file that is read, whatever its name, or of a folder that holds one.
+
+    Parameters
+    ----------
+    wanted : Request
+    reads : set of (int, int)
+        Device and inode of the files that are read.
+    """
+    for path in wanted.outputs.values():
+        if path.exists():
+            check_unread(path, reads)
+
+
 def sweep(requests):
-    """Remove what killed runs have left in the folders that `requests` write into."""
-    for folder in {path.parent for request in requests for path in request.outputs.values()}:
-        files.sweep(folder)
+    """Bring to its end, or remove, what killed runs have left in the folders that `requests` write into."""
+    paths = {path for request in requests for path in request.outputs.values()}
+    for folder in {Path(os.path.realpath(path)).parent for path in paths}:
+        journal.sweep(folder)
 
 
 def _check_standard(name, path, standard):

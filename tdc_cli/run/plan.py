@@ -161,16 +161,16 @@ def prepare(request, monitor=methods.silent):
     configure.check_method(request, method)
     done = request.resume and not request.overwrite and request.finished and not _store_folder(request).exists()
     outputs.check_paths(
-        request, replace=request.overwrite or request.skip_existing or done, make_folders=request.make_folders,
+        request, replace=request.to_skip or done or request.replaces, make_folders=request.make_folders,
         standard=() if kind == CLIP else (MAIN[kind],), folders=sinks.FOLDERS[kind],
     )  # fmt: skip
     sink = sinks.named(request)
-    if done:
-        raise OutputExists(f"{request.output}: is finished already")
-    request, replaces = _not_finished(request)
-    files = Snapshot.of(request.sources.values())
+    if done or request.to_skip:
+        raise OutputExists(f"{request.output}: exists already")
+    files = Snapshot.of(request.sources.values(), request.consulted.values())
+    outputs.check_spared(request, files.identities)
     source = sources.read(request)
-    warnings = sink.fit(request, source, replaces)
+    warnings = sink.fit(request, source)
     begin, end = frame_range(request.frames, source.count)
     numbers = range(source.count) if request.mask_frames is None else frame_numbers(request.mask_frames, source.count, "mask_frames")
     config = configure.configure(request, method, source)
@@ -200,8 +200,7 @@ def prepare(request, monitor=methods.silent):
     return Plan(
         request, incomplete, decision, method, config, seen, division.regions, division.tiled, division.workers, division.seconds,
         division.bytes, missing, (*source.notes, *decision.notes, *division.notes), (*warnings, *more, *reasons),
-        time.perf_counter() - start, store, sink, files,
-        {} if copied is None else {"source": copied},
+        time.perf_counter() - start, store, sink, files, {} if copied is None else {"source": copied},
     )  # fmt: skip
 
 
@@ -209,19 +208,6 @@ def _store_folder(request):
     """Where finished regions are kept until the run comes to its end: hidden, beside the output."""
     output = Path(request.output).absolute()
     return output.with_name(f".{output.name}.tdc-work")
-
-
-def _not_finished(request):
-    """The request, and whether its main result may be replaced; OutputExists where `skip_existing` finds all of it done.
-
-    Results of a run that did not come to its end are made anew; a picture that appears while this run works stays.
-    """
-    if not request.skip_existing:
-        return request, request.overwrite
-    unfinished = Path(request.output).exists()
-    if request.finished:  # looked at after `unfinished`, so that a picture that comes in between is not replaced
-        raise OutputExists(f"{request.output}: exists already")
-    return replace(request, overwrite=True), unfinished
 
 
 def _checked(request, incomplete, decision, seen):

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from ..errors import ConfigError
 from ..names import ALPHA, CLIP, CLIP_PATTERNS, FORMATS, NODATA, PATTERNS, PICTURE, RESIDUALS, STANDARD, TENSOR, WHITE
 from .memory import parsed
 from .option import check_options, option
+from .written import is_ours
 
 # What the main result is called in a report.
 MAIN = {PICTURE: "image", CLIP: "clip", TENSOR: "tensor"}
@@ -31,6 +32,8 @@ class Request:
         Whether folders of outputs that are missing are made, when there is something to write into them.
     command : tuple of str
         For the report.
+    consulted : mapping of str to path
+        What else was read, files of options, by what they are called: no result takes their place.
 
     The other fields are options: their declarations say what they mean. None is "not said".
     """
@@ -40,6 +43,7 @@ class Request:
     output: _PATH
     make_folders: bool = False
     command: tuple = ()
+    consulted: Mapping = field(default_factory=dict)
 
     # How it is written.
     format: str | None = option(
@@ -254,7 +258,22 @@ class Request:
     @property
     def finished(self):
         """Whether every output is there: each appears whole, the main one last."""
-        return all(path.exists() for path in self.outputs.values())
+        return not self.lacks and Path(self.output).exists()
+
+    @property
+    def lacks(self):
+        """Names of the further outputs that are not there."""
+        return tuple(name for name, path in self.outputs.items() if name != MAIN[self.kind] and not path.exists())
+
+    @property
+    def to_skip(self):
+        """Whether the main output is there and is to be passed over."""
+        return self.skip_existing and Path(self.output).exists()
+
+    @property
+    def replaces(self):
+        """Whether further outputs replace what is there: with `skip_existing` only what is known for one of this program."""
+        return self.overwrite or (is_ours if self.skip_existing else False)
 
     def absolute(self):
         """The same request with all paths from the root, as a process in another folder, or on another machine, needs them."""
@@ -262,7 +281,7 @@ class Request:
         words = ("", STANDARD, *([self.mask] if self.by_transparency else []))
         given = {name: getattr(self, name) for name in named}
         paths = {name: Path(path).absolute() for name, path in given.items() if path is not None and str(path) not in map(str, words)}
-        return replace(self, **paths)
+        return replace(self, consulted={name: Path(path).absolute() for name, path in self.consulted.items()}, **paths)
 
     def fingerprint(self):
         """All that the completed values depend on and that is said by options, ready for JSON; files by their names only."""

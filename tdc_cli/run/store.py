@@ -7,7 +7,7 @@ behind the last one.
 import contextlib
 import io
 import json
-import shutil
+import re
 import zipfile
 import zlib
 
@@ -15,16 +15,17 @@ import numpy as np
 
 from .. import __version__
 from ..errors import ConfigError, OutputError, OutputExists
-from ..media import files
+from ..media import files, journal, locks
 from .report import plain
 
 FINGERPRINT = "run.json"
+_REGION = re.compile(r"\d{8,}-\d{8,}_\d{8,}-\d{8,}_\d{8,}-\d{8,}\.npz")
 
 
 class Memory:
     """Finished regions of a run that is not to be resumed."""
 
-    folder, used = None, False
+    folder, used, spent = None, False, None
 
     def __init__(self):
         self._regions = {}
@@ -88,6 +89,10 @@ class Folder:
         ------
         OutputError, ConfigError
         """
+        if self.folder.is_symlink():
+            raise OutputError(
+                f"{output}: finished regions would be kept in {self.folder}, which is a link; move it away, or name another output"
+            )
         if not self.folder.exists():
             return
         if not self.folder.is_dir():
@@ -125,18 +130,18 @@ class Folder:
             It cannot be made, or another run was quicker.
         """
         files.make_folder(self.folder)
-        files.sweep(self.folder)
+        journal.sweep(self.folder)
         mark = self.folder / FINGERPRINT
         if not mark.exists():
             with contextlib.suppress(OutputExists):  # another run was quicker: the lock says whether it is still there
                 files.write_bytes(mark, b"")
-        self._lock = files.hold(mark)
+        self._lock = locks.hold(mark)
         if self._lock is None:
             raise _taken(output)
         # Only now may something be thrown away: no other run is at work on it.
         if not (resume and self.used and self._known() == self._fingerprint):
-            for file in self.folder.glob("*.npz"):
-                file.unlink()
+            for name in self._regions:
+                (self.folder / name).unlink()
             try:
                 self._lock.truncate()
                 self._lock.write(self._fingerprint.encode())
@@ -149,17 +154,31 @@ class Folder:
         if self._lock:
             self._lock.close()
             self._lock = None
-        if not any(self.folder.glob("*.npz")):
+        if not self.used:
             self.remove()
 
     def remove(self):
-        """Remove the folder."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Remove what this program has written into the folder, and the folder if nothing else is in it."""
+        folder, names = self.spent
+        with contextlib.suppress(OSError):
+            for name in names:
+                (folder / name).unlink(missing_ok=True)
+            folder.rmdir()
 
     @property
     def used(self):
         """Whether any region is there."""
-        return any(self.folder.glob("*.npz"))
+        return bool(self._regions)
+
+    @property
+    def spent(self):
+        """The folder, and the names of what this program has written into it, the mark last."""
+        return self.folder, [*self._regions, FINGERPRINT]
+
+    @property
+    def _regions(self):
+        """Names of the files of finished regions."""
+        return [path.name for path in sorted(self.folder.glob("*.npz")) if _REGION.fullmatch(path.name)]
 
     def holds(self, region):
         """Whether a finished region is there, without damage anywhere: all of it is read."""
@@ -210,7 +229,7 @@ class Folder:
     def _busy(self):
         """Whether another process holds the folder."""
         try:
-            file = files.hold(self.folder / FINGERPRINT)
+            file = locks.hold(self.folder / FINGERPRINT)
         except OSError:
             return False
         if file is not None:

@@ -100,6 +100,8 @@ class Record:
         Traceback of an unexpected error; not part of the summary.
     thumbnail : bytes or None
         For the index of pages; not part of the summary.
+    lacks : tuple of str
+        Further outputs that a skipped file has not; not part of the summary.
     """
 
     path: str
@@ -108,6 +110,7 @@ class Record:
     report: dict | None = None
     trace: str | None = None
     thumbnail: bytes | None = None
+    lacks: tuple = ()
 
 
 @dataclass(frozen=True)

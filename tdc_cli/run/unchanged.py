@@ -18,13 +18,23 @@ class Snapshot:
     Attributes
     ----------
     seen : dict of Path to tuple
+    identities : frozenset of (int, int)
+        Device and inode of them all, and of further files that are to be spared.
     """
 
     seen: dict
+    identities: frozenset
 
     @classmethod
-    def of(cls, paths):
-        """Of files and of the files in folders; what is standard input or is not there has none."""
+    def of(cls, paths, further=()):
+        """Of files and of the files in folders; what is standard input or is not there has none.
+
+        Parameters
+        ----------
+        paths : iterable of path-like or None
+        further : iterable of path-like
+            Files that have been read to the end, which may change but are to be spared.
+        """
         seen = {}
         for path in paths:
             if path is None or str(path) == STANDARD or not os.path.exists(path):
@@ -34,7 +44,8 @@ class Snapshot:
                 entries = list(os.scandir(path))
                 if len(entries) <= MOST_FILES:
                     seen |= {Path(entry.path): _identity(entry.path) for entry in entries}
-        return cls(seen)
+        known = [found for found in (*seen.values(), *map(_identity, further)) if found is not None]
+        return cls(seen, frozenset(found[:2] for found in known))
 
     def check(self):
         """InputError where a file has been changed, replaced or removed since."""

@@ -1,13 +1,15 @@
 """What a trial writes: the problem, the report, figures."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from ...errors import OutputError
-from ...media.files import make_folder, sweep, together, write_bytes, write_text
+from ...media.files import make_folder, together, write_bytes, write_text
+from ...media.journal import sweep
 from ...model.state import unit_weights
 from ...run import outputs
 from .. import mixtures, synth
@@ -35,6 +37,8 @@ class Files:
     plot : Path or None
         Folder of the figures.
     overwrite : bool
+    consulted : mapping of str to path
+        As of a `run.request.Request`.
     """
 
     problem: Path | None
@@ -42,6 +46,7 @@ class Files:
     report: Path | None
     plot: Path | None
     overwrite: bool
+    consulted: Mapping
 
     @property
     def sources(self):

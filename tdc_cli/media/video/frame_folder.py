@@ -4,11 +4,12 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import InputError, OutputError
+from ...errors import InputError
 from .. import encode, read
 from ..files import natural
 from ..formats import EXTENSIONS, FORMATS, named
 from ..formats import check as check_media
+from ..parts import check_own
 from .clip import Clip
 
 
@@ -82,12 +83,10 @@ def _new_names(clip):
 
 
 def check(path, clip):
-    """Raise OutputError if there are files at `path` that are no frames of the clip; see `check_clip`."""
-    names = _new_names(clip)
+    """Raise OutputError if there is anything at `path` that no run has written; see `check_clip`."""
     if Path(path).is_dir():
-        others = sorted({f.name for f in Path(path).iterdir()} - set(names))
-        if others:
-            raise OutputError(f"{path}: holds {others[0]}, which is no frame of the clip; give an empty folder or a new name")
+        check_own(path)
+    names = _new_names(clip)
     lossy = [name for name in names if not named(name).lossless]
     return ["JPEG compresses with loss: known pixels change a little in the files; write to .npy or .tif to keep them"] if lossy else []
 

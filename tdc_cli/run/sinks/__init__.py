@@ -1,6 +1,6 @@
 """Where results go: one sink for each kind of input, chosen by what the outputs are called before anything is read.
 
-A sink has two methods: ``fit(request, source, replaces)`` refuses formats that cannot hold what is to be written and returns a list of
+A sink has two methods: ``fit(request, source)`` refuses formats that cannot hold what is to be written and returns a list of
 warnings, what they cannot keep; ``write(plan, measures, monitor)`` writes all files but report and page and returns what the page shows.
 """
 

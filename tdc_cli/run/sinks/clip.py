@@ -22,7 +22,7 @@ class Sink:
     def __init__(self, request):
         outputs.check_extensions(request, UNCERTAINTY_FORMATS)
 
-    def fit(self, request, source, replaces):
+    def fit(self, request, source):
         """See the package."""
         lost = check_clip(request.output, source, codec=request.codec, quality=request.quality)
         if request.save_incomplete is not None:

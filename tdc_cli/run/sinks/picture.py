@@ -20,7 +20,7 @@ class Sink:
     def __init__(self, request):
         outputs.check_extensions(request)
         wanted = media.EXTENSIONS[f".{request.format}"] if request.format else None
-        self.form, self.replaces = wanted, False
+        self.form = wanted
         if str(request.output) == STANDARD:
             return
         self.form = wanted or media.named(request.output, OutputError)
@@ -28,10 +28,9 @@ class Sink:
         if wanted and media.EXTENSIONS.get(suffix, wanted) is not wanted:
             raise ConfigError(f"{request.output}: its extension says {suffix} but `format` {request.format}; leave one out")
 
-    def fit(self, request, source, replaces):
+    def fit(self, request, source):
         """See the package."""
         self.form = form = self.form or media.FORMATS[source.media.format]
-        self.replaces = replaces
         media.check(form, source.media, request.output)
         if request.quality is not None and form.lossless:
             raise ConfigError(f"`quality` is of JPEG, and {request.output} is written as {form.name}, without loss; leave it out")
@@ -49,20 +48,20 @@ class Sink:
         if request.make_folders:
             for path in request.outputs.values():
                 files.make_folder(path.parent)
-        media.write(done.media, request.output, form=self.form, quality=request.quality, replace=self.replaces)
+        media.write(done.media, request.output, form=self.form, quality=request.quality, replace=request.overwrite)
         if request.save_incomplete is not None:
             incomplete = source.media.with_colour(done.holed)
-            media.write(incomplete, request.save_incomplete, quality=request.quality, replace=request.overwrite)
+            media.write(incomplete, request.save_incomplete, quality=request.quality, replace=request.replaces)
             mask = Media(np.where(done.holes, 255, 0).astype(np.uint8), "L", source.path, "")
-            media.write(mask, request.outputs["mask"], replace=request.overwrite)
+            media.write(mask, request.outputs["mask"], replace=request.replaces)
         units = units_of(source.full_range)
         if request.uncertainty is not None:
             if Path(request.uncertainty).suffix.lower() == ".png":
                 from ...view.panel import draw_uncertainty
 
-                write_bytes(request.uncertainty, draw_uncertainty(done.sd, units), replace=request.overwrite)
+                write_bytes(request.uncertainty, draw_uncertainty(done.sd, units), replace=request.replaces)
             else:
-                media.write_array(done.sd, request.uncertainty, replace=request.overwrite)
+                media.write_array(done.sd, request.uncertainty, replace=request.replaces)
         if request.panel is not None:
             from ...view.panel import draw_panel
 
@@ -70,7 +69,7 @@ class Sink:
                 done.shown(done.holed), done.shown(done.colour), done.sd, done.given.truth, source.full_range, units, source.mode == "CMYK",
                 alpha=done.media.alpha, premultiplied="premultiplied" in source.media.metadata,
             )  # fmt: skip
-            write_bytes(request.panel, panel, replace=request.overwrite)
+            write_bytes(request.panel, panel, replace=request.replaces)
         return done
 
     def page(self, plan, report, done):

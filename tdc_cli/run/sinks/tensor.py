@@ -19,7 +19,7 @@ class Sink:
                 tensor.named(path)
         self.form = tensor.named(request.output) if str(request.output) != STANDARD else None
 
-    def fit(self, request, source, replaces):
+    def fit(self, request, source):
         """See the package."""
         self.form = self.form or tensor.FORMATS[source.media.format]
         tensor.check(self.form, source.media, request.output)
