@@ -13,7 +13,7 @@ from pathlib import Path
 from .. import media, methods
 from ..errors import ConfigError, InputError, MaskError, OutputError, TdcError
 from ..media import files
-from ..names import ALPHA
+from ..names import ALPHA, INFRARED
 from . import configure
 from .request import Request, check
 from .written import is_ours
@@ -263,7 +263,7 @@ class Companions:
 
     def of(self, place, picture):
         """Path of the file for the picture at `place`; MaskError or InputError if there is not exactly one."""
-        if self._given is None or str(self._given) == ALPHA or not Path(self._given).is_dir():
+        if self._given is None or str(self._given) in (ALPHA, INFRARED) or not Path(self._given).is_dir():
             return self._given
         folder = Path(self._given) / place.parent
         if folder not in self._listed:

@@ -428,6 +428,9 @@ def _decide(request, source, numbers, begin, end):
         return _of_mask(request, Same(mask), mask)
     if request.by_transparency:
         return _by_transparency(request, source)
+    if request.by_infrared:
+        mask = holes.from_infrared(source.media.metadata["infrared"], picture=source.path, dilate=request.mask_dilate)
+        return Decision(Same(mask), "infrared", notes=mask.notes, warnings=mask.warnings)
     masks = read_masks(request.mask) if request.kind == CLIP else None
     if masks is None or (masks.count == 1 and masks.clip is not None and masks.clip.format != FOLDER):
         mask = holes.from_image(

@@ -10,6 +10,7 @@ import numpy as np
 from .. import holes, methods
 from ..errors import ConfigError, MaskError, OutputExists
 from ..holes import in_any_channel
+from ..media.files import digest
 from ..names import CLIP, PICTURE, STANDARD, TENSOR
 from . import configure, outputs, sinks, sources
 from .division import divided
@@ -192,6 +193,7 @@ def prepare(request, monitor=methods.silent):
     division = divided(request, method, config, incomplete, seen)
     fingerprint = {**request.fingerprint(), "input": source.sha256, "mask_sha256": decision.sha256, "config": str(config),
                    "truth": None if truth is None else truth.sha256,
+                   "kept": None if request.sources["keep"] is None else digest(request.sources["keep"]),
                    "copied": None if copied is None else hashlib.sha256(copied.tobytes()).hexdigest(),
                    "regions": [[r.used, r.seen] for r in division.regions]}  # fmt: skip
     kept = kind == CLIP or (division.tiled and str(request.output) != STANDARD)

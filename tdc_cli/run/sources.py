@@ -86,7 +86,9 @@ def read(request):
     """
     if request.kind == CLIP:
         return _at_rate(read_clip(request.input), request.frame_rate)
-    return Still(media.read(request.input) if request.kind == PICTURE else tensor.read(request.input))
+    if request.kind == PICTURE:
+        return Still(media.read(request.input, media.Pages(request.page, request.by_infrared, request.pages is not None)))
+    return Still(tensor.read(request.input))
 
 
 def _at_rate(clip, rate):
