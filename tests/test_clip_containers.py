@@ -448,12 +448,6 @@ def test_files_that_are_no_clips(tmp_path):
         assert str(told.value) == f"{tmp_path / name}: {line}"
 
 
-def test_interlaced_clips_are_refused(tmp_path):
-    write_container(tmp_path / "a.mkv", pictures(4), options={"x264-params": "tff=1:interlaced=1"})
-    with pytest.raises(InputError, match=r"a.mkv: interlaced, two moments in one frame; make it progressive first: ffmpeg -i "):
-        read_clip(tmp_path / "a.mkv")
-
-
 def test_frames_without_times_are_refused(tmp_path):
     """AVI has no place for the order in which H.264's frames are shown."""
     write_container(tmp_path / "a.avi", pictures(12), 25, options={"bf": "2"})

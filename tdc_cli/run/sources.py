@@ -33,6 +33,8 @@ class Source(Protocol):
     notes : tuple of str
     nodata : tuple of float
         Numbers that the file itself declares to stand for what is missing.
+    fields : str or None
+        Which field of interlaced frames comes first.
     """
 
     path: str
@@ -47,6 +49,7 @@ class Source(Protocol):
     kind: str
     notes: tuple
     nodata: tuple
+    fields: str | None
 
     def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Media]:
         """Frames `start` to `stop` - 1, one after another."""
@@ -70,6 +73,7 @@ class Still:
     kind = property(lambda self: self.media.kind)
     notes = property(lambda self: self.media.notes)
     nodata = property(lambda self: self.media.nodata)
+    fields = None
 
     def frames(self, start=0, stop=None):
         """See `Source`."""

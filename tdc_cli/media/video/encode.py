@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...errors import OutputError
-from . import colour
+from . import colour, fields
 from .clip import DEFAULT_RATE
 from .clip_formats import CLIP_FORMATS, CODECS, FOLDER
 from .container import opened
@@ -39,8 +39,9 @@ def check(path, clip, form, codec):
     if not codec.lossless:
         notes.append(f"{codec.title} compresses with loss: known pixels change a little in the file; {_lossless(clip, form)} keeps them")
     if codec.format_of(clip).startswith("yuv444p") and not codec.lossless:
+        what = "an odd size" if not clip.fields else "no size for two fields that share colours"
         notes.append(
-            f"{clip.shape[1]}x{clip.shape[0]} is an odd size: the colours are stored in full resolution, which some players cannot show"
+            f"{clip.shape[1]}x{clip.shape[0]} is {what}: the colours are stored in full resolution, which some players cannot show"
         )
     _check_times(path, clip, form, notes)
     for kind, codec_name, held in _companions(clip, form):
@@ -153,6 +154,8 @@ def write(frames, file, clip, form, codec, quality):
             for media, stamp in zip(frames, stamps):
                 others.send_until(stamp * base)
                 frame = _frame(media, clip, pixels, coding)
+                if clip.fields:
+                    frame = fields.flagged(frame, clip.fields)
                 frame.pts, frame.time_base, frame.duration = stamp, base, lengths[stamp]
                 _mux(output, video.encode(frame), lengths)
                 sink.check()
@@ -171,7 +174,7 @@ def _mux(output, packets, lengths):
 
 def _video(output, clip, form, codec, quality, pixels, coding, base):
     """The stream of the frames."""
-    options = codec.options(quality)
+    options = codec.options(quality) | (codec.interlaced if clip.fields else {})
     if codec.name == "h265" and min(clip.shape[:2]) < _SMALL:
         options["x265-params"] += ":asm=0"
     video = output.add_stream(codec.encoder(clip.mode), rate=clip.rate or _mean_rate(clip), options=options)
@@ -183,6 +186,8 @@ def _video(output, clip, form, codec, quality, pixels, coding, base):
     context.thread_count = 1  # what is written depends on the number of threads
     context.colorspace, context.color_range = coding.matrix, coding.range
     context.color_primaries, context.color_trc = coding.primaries, coding.transfer
+    if clip.fields:
+        context.field_order = fields.order_in_container(clip.fields)
     if codec.tag and form.muxer in ("mp4", "mov"):
         context.codec_tag = codec.tag
     return video
@@ -217,8 +222,13 @@ def _frame(media, clip, pixels, coding):
         empty = np.full((plane.height, plane.width), 1 << (bits - 1), dtype=levels.dtype)
         planes = [colour.grey_from_full(grey, bits, coding), empty, empty, *alpha]
     else:
-        plane = frame.planes[1]
-        planes = [*colour.from_rgb(levels[..., :3], bits, coding, (plane.height, plane.width)), *alpha]
+        size = frame.planes[1].height, frame.planes[1].width
+        if clip.fields:  # the rows of a field have chroma of their own
+            size = size[0] // 2, size[1]
+            each = [colour.from_rgb(rows, bits, coding, size) for rows in fields.apart(levels[..., :3])]
+            planes = [*(fields.woven(*pair) for pair in zip(*each)), *alpha]
+        else:
+            planes = [*colour.from_rgb(levels[..., :3], bits, coding, size), *alpha]
     for plane, values in zip(frame.planes, planes):
         _put(plane, values)
     return frame
