@@ -146,7 +146,7 @@ def test_subtitles_chapters_and_attachments_are_copied(tmp_path):
         assert [s.data for s in container.streams if s.type == "attachment"] == [b"some text"]
         assert [(c["start"] * c["time_base"], c["metadata"]) for c in container.chapters()] == [(0, {"title": "One"})]
     assert (
-        "MP4 cannot hold all that the input has: without subtitles (subrip), an attachment (text/plain); write to .mkv to keep more"
+        "MP4 cannot hold all that the input has: without subtitles (subrip), an attachment (text/plain); write to .mkv to keep it"
         in check_clip(tmp_path / "b.mp4", clip)
     )
 

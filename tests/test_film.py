@@ -238,3 +238,40 @@ def test_fields_that_change_places_or_are_none_are_told(tdc):
     result = tdc("complete-video", "odd.mkv", "-o", "c.mkv", "--mask", "logo.png", "--method", "linear")
     assert result.exit_code == 2
     assert "odd.mkv: interlaced with 50 rows, which are no two fields with colours; crop it with ffmpeg" in result.stderr
+
+
+# -- timecode -----------------------------------------------------------------------------------------------------------------
+
+
+def with_timecode(path, codec="libx264"):
+    """Five grey frames that begin at 10:00:00:05 by their timecode."""
+    with av.open(path, "w") as output:
+        stream = output.add_stream(codec, rate=25)
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        stream.metadata["timecode"] = "10:00:00:05"
+        for k in range(5):
+            frame = av.VideoFrame.from_ndarray(np.full((HEIGHT, WIDTH, 3), 40 * k, np.uint8)).reformat(format="yuv420p")
+            frame.pts = k
+            output.mux(stream.encode(frame))
+        output.mux(stream.encode())
+
+
+def timecode_of(path):
+    with av.open(path) as container:
+        tags = [container.metadata, *(stream.metadata for stream in container.streams)]
+        return {value for found in tags for key, value in found.items() if key.lower() == "timecode"}
+
+
+@pytest.mark.parametrize("name", ["t.mov", "t.mp4", "t.mkv", "t.mxf"])
+def test_the_timecode_goes_along(tdc, name):
+    with_timecode(name, "mpeg2video" if name == "t.mxf" else "libx264")
+    save_mask()
+    assert timecode_of(name) == {"10:00:00:05"}
+    for output in ("b.mov", "b.mp4", "b.mkv"):
+        result = tdc("complete-video", name, "-o", output, "--mask", "logo.png", "--method", "linear", "--overwrite")
+        assert result.exit_code == 0 and "without" not in result.stderr.replace("without loss", ""), result.stderr
+        assert timecode_of(output) == {"10:00:00:05"}
+    with av.open("b.mov") as container:
+        assert [stream.type for stream in container.streams] == ["video", "data"]
+    result = tdc("complete-video", name, "-o", "b.avi", "--mask", "logo.png", "--method", "linear")
+    assert "AVI cannot hold all that the input has: without timecode (10:00:00:05); write to .mp4 or .mkv or .mov to keep it" in result.stderr
