@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError, OutputError
+from . import elsewhere
 
 # Kinds of metadata -> words for them. A format that cannot hold one of these leaves it out, with a warning.
 METADATA = {
@@ -139,6 +140,9 @@ def named(path, error=InputError, table=FORMATS):
     """
     suffix = Path(path).suffix.lower()
     known = {extension: f for f in table.values() for extension in f.extensions}
+    way = elsewhere.way_out(path) if error is InputError and suffix not in known else None
+    if way:
+        raise InputError(f"{path}: {way}")
     if suffix not in known:
         what = f"extension {suffix!r} is not known" if suffix else "no extension"
         raise error(f"{path}: {what}; use one of {', '.join(sorted(known))}")

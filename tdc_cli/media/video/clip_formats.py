@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import InputError, OutputError
+from .. import elsewhere
 from ..formats import ALL_TYPES
 
 FOLDER = "folder"  # name of the kind that is no file
@@ -197,6 +198,9 @@ def named(path, error=InputError):
     suffix = Path(path).suffix.lower()
     if Path(path).is_dir() or not suffix:
         return CLIP_FORMATS[FOLDER]
+    way = elsewhere.way_out(path) if error is InputError and suffix not in EXTENSIONS else None
+    if way:
+        raise InputError(f"{path}: {way}")
     if suffix not in EXTENSIONS:
         known = ", ".join(extensions(written=error is OutputError))
         raise error(f"{path}: extension {suffix!r} is not known for clips; use one of {known}, or a folder of frames")
