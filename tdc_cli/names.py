@@ -10,6 +10,7 @@ DEFAULT_METHODS = {PICTURE: "auto", CLIP: "auto", TENSOR: "datc"}
 
 STANDARD = "-"  # in place of a path: standard input or output
 ALPHA = "alpha"  # in place of a mask's path: what is transparent
+INFRARED = "ir"  # in place of a mask's path: what the infrared scan on a further page shows as dust
 NODATA = "nodata"  # in place of the path of what is kept: what is missing by its value alone
 WHITE = 128  # level, of 255, from which on what a user paints counts as white, and what is transparent in part as opaque
 
@@ -17,6 +18,7 @@ WHITE = 128  # level, of 255, from which on what a user paints counts as white, 
 SAID_BY = {
     "mask": "by mask",
     "alpha": "as transparent",
+    "infrared": "by infrared scan",
     "color": "by color",
     "box": "by box",
     "nan": "as NaN",

@@ -347,7 +347,7 @@ CONSTANT_ALONE = Case("constant alone", rank=0, constant_residual=True)
 
 # Replicates: what one core does in about two minutes, slips included. Labels without log v, hard to see, would give an |z| of 25
 # among them, a wrong half in a Gamma shape one of 15.
-RIGHT = [(PLAIN, 20_000), (COHERENT, 6_000), (CONSTANT, 8_000), (MIXTURE, 20_000)]
+RIGHT = [(PLAIN, 12_000), (COHERENT, 3_000), (CONSTANT, 8_000), (MIXTURE, 12_000)]
 SLIPS = [
     (gamma_not_inverted, "collapsed", PLAIN, 3000),
     (weight_rate_halved, "collapsed", PLAIN, 1000),

@@ -59,6 +59,34 @@ def complete(request, *, as_json, dry_run, quiet, verbose, progress):
     return _tell_done(plan, report, as_json, quiet)
 
 
+def complete_pages(request, *, dry_run, quiet, verbose, progress):
+    """Complete every page of a file; see `complete`."""
+    from ..errors import OutputExists
+    from ..run import outputs, pages
+
+    if not dry_run:
+        outputs.sweep([request])
+    try:
+        planned = pages.plans(request)
+    except OutputExists:
+        if not request.to_skip:
+            raise
+        return _tell_skipped(request, quiet)
+    for plan in planned:
+        if not quiet:
+            echo(f"tdc: note: page {plan.request.page}", err=True)
+            _tell(plan, verbose, dry_run)
+        if dry_run:
+            _describe(plan, False)
+    if dry_run:
+        return None
+    with options.working(), shown(progress if progress is not None else not quiet) as monitor:
+        reports = pages.run(planned, monitor)
+    for plan, report in zip(planned, reports):
+        _tell_done(plan, report, False, quiet)
+    return None
+
+
 @contextlib.contextmanager
 def _workers(plan):
     """Within the block, the plan for whoever does the work, and the executor of a cluster; None: this machine."""

@@ -99,7 +99,7 @@ class Config(Parameters):
             raise ConfigError("the noise level is given twice, by tau0 and by noise_std; leave one out", fields=("tau0", "noise_std"))
 
 
-def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=None):
+def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=None, search=True):
     """Posterior mean and standard deviation of every entry.
 
     Parameters
@@ -109,6 +109,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=No
     watch : callable or None
         Called as ``watch(chain, estimate, kept)`` after every sweep of the chains, not of the pilots: what that sweep's state expects of
         every entry, (n_1, ..., n_K), and whether it counts or belongs to the burn-in.
+    search : bool
+        See `model.fit.Schedule`.
 
     Raises
     ------
@@ -127,7 +129,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=No
             if config.residual == "separable":
                 found = fit_separable(data, scale, config, fibers, monitor, "iteration")
                 return separable_summary(found, scale, config, pilots)
-            plan = fit.Schedule(config.burn_in, config.samples, config.chains, config.sampler)
+            plan = fit.Schedule(config.burn_in, config.samples, config.chains, config.sampler, search)
             told = watch and (lambda chain, value, kept: watch(chain, scale.centre + scale.spread * value, kept))
             result = sample(data, scale, config, rng, plan, monitor, "sweep", told)
         except np.linalg.LinAlgError as error:

@@ -38,12 +38,15 @@ class Schedule:
     burn_in, samples, chains : int
     sampler : str
         Key of `sampler.SWEEPS`.
+    search : bool
+        Whether the burn-in tries components one by one where it can afford it; if not, the prior alone settles the rank.
     """
 
     burn_in: int
     samples: int
     chains: int
     sampler: str = "collapsed"
+    search: bool = True
 
 
 @dataclass(frozen=True)
@@ -90,13 +93,13 @@ def searchable(problem, rank):
     return float(REFIT_SWEEPS * len(problem.data.shape) * problem.data.size) * rank**3 <= REVISION_WORK
 
 
-def revise(problem, state, limit, rng):
+def revise(problem, state, limit, rng, search=True):
     """Remove what the data do not support and look for what was missed; only for burn-in.
 
-    On large tensors, where trying every component would take longer than the sampling, only those are removed that the prior has
-    shrunk to nothing: on photographs the weak ones, each below the noise, matter together.
+    On large tensors, where trying every component would take longer than the sampling, and without `search`, only those are removed that
+    the prior has shrunk to nothing: on photographs the weak ones, each below the noise, matter together.
     """
-    if state.rank and searchable(problem, state.rank):
+    if state.rank and search and searchable(problem, state.rank):
         state, _ = remove_unsupported(problem, state)
         state = add_missed(problem, state, min(MOST_SPARES, limit - state.rank))
     elif state.rank:
@@ -107,14 +110,14 @@ def revise(problem, state, limit, rng):
     return expect_residuals(problem, reduce_components(problem, state, rng))
 
 
-def burn_in(problem, state, length, sweep, rng, *, step=lambda state: None):
+def burn_in(problem, state, length, sweep, rng, *, search=True, step=lambda state: None):
     """State after the burn-in, with the rank and the number of mixture components settled; ``step(state)`` is called after every sweep."""
     limit = state.rank
     revisions = {max(1, round(share * length)) for share in REVISIONS}
     for done in range(1, length + 1):
         state = sweep(problem, state, rng)
         if done in revisions:
-            state = revise(problem, state, limit, rng)
+            state = revise(problem, state, limit, rng, search)
         step(state)
     return state
 
@@ -157,7 +160,7 @@ def run(problem, schedule, rank, components, noise_precision, probes, rng, *, mo
 
     generators = rng.spawn(schedule.chains)
     states = [burn_in(problem, start(problem, rank, components, noise_precision, own), schedule.burn_in, sweep, own,
-                      step=partial(step, chain))
+                      search=schedule.search, step=partial(step, chain))
               for chain, own in enumerate(generators)]
     # on a large tensor every chain ends in a mode of its own, and averaging over them is what several chains are for
     states, restarted = leave_poor_modes(problem, states) if searchable(problem, rank) else (states, 0)

@@ -240,7 +240,7 @@ def _planes(request, method, config, incomplete, seen, most, undivided):
     """Tiles of all frames, where whole frames in their usual number would take more memory than a region may; else nothing."""
     margin = method.margin(config)
     wanted = min(request.chunk or method.chunk, incomplete.end - incomplete.begin)
-    if margin is None or method.context == 0 or request.region == "whole" or not seen.counts.any():
+    if margin is None or method.context == 0 or incomplete.source.fields or request.region == "whole" or not seen.counts.any():
         return []
     if request.region is None and most >= wanted and not request.chunk:
         return []

@@ -418,14 +418,15 @@ def with_values(request, source, decision, count):
     """
     numbers = " or ".join(f"{number:g}" for number in dict.fromkeys(request.missing_value + source.nodata))
     alone = decision.source == "simulated" and decision.pattern is None
+    what = f"NaN or {numbers}" if numbers else "NaN"
     if request.keeps_nodata:
-        what = f"NaN or {numbers}" if numbers else "NaN"
         said = f"{count} further entries are {what} and stay as they are" if count else f"no entry that is otherwise known is {what}"
         return replace(decision, notes=(*decision.notes, f"{source.path}: {said}"))
     if count and alone:
         return replace(decision, source="value" if numbers else "nan")
     if count:
-        said = f"{source.path}: {count} further entries are {f'NaN or {numbers}' if numbers else 'NaN'} and count as missing"
+        way = "" if request.keep else "; `keep=nodata` leaves them as they are"
+        said = f"{source.path}: {count} further entries are {what} and count as missing{way}"
         return replace(decision, warnings=(*decision.warnings, said))
     if numbers and not alone:
         return replace(decision, notes=(*decision.notes, f"{source.path}: no entry that is otherwise known is {numbers}"))
@@ -451,6 +452,9 @@ def _decide(request, source, numbers, begin, end):
         return _of_mask(request, Same(mask), mask)
     if request.by_transparency:
         return _by_transparency(request, source)
+    if request.by_infrared:
+        mask = holes.from_infrared(source.media.metadata["infrared"], picture=source.path, dilate=request.mask_dilate)
+        return Decision(Same(mask), "infrared", notes=mask.notes, warnings=mask.warnings)
     masks = read_masks(request.mask) if request.kind == CLIP else None
     if masks is None or (masks.count == 1 and masks.clip is not None and masks.clip.format != FOLDER):
         mask = holes.from_image(

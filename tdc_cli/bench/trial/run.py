@@ -9,7 +9,7 @@ from ... import methods, metrics
 from ...errors import ConfigError
 from ...model.state import unit_weights
 from ...run import threads
-from ...run.configure import check_order, takes
+from ...run.configure import check_order
 from ...run.holes import Decision, Nothing
 from ...run.report import Report
 from ...run.reporting import compose, missing_of, uncertainty_of
@@ -77,7 +77,7 @@ def prepare(names, order, noise_std, parameters):
 
 def watchable(method):
     """Whether a method tells its estimate after every sweep."""
-    return takes(method, "watch")
+    return method.takes("watch")
 
 
 def run(source, method, config, *, seed, threads_limit=None, command=(), outputs=None, monitor=methods.silent, watched=False):
