@@ -7,6 +7,7 @@ first, so that one that fails by itself does not count as one that sees somethin
 """
 
 import argparse
+import importlib
 import os
 import shutil
 import signal
@@ -19,14 +20,11 @@ from pathlib import Path
 # A process with threads must not fork.
 os.environ |= {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
-import click
-import numba
-import PIL.Image
 import pytest
-import scipy.linalg
-import scipy.ndimage
-import scipy.stats
-import skimage.metrics
+
+# Loaded once, for all forks.
+for library in ("click", "numba", "PIL.Image", "scipy.linalg", "scipy.ndimage", "scipy.stats", "skimage.metrics"):
+    importlib.import_module(library)
 
 LOG = "log.txt"
 ROOT = Path(__file__).parent.parent
