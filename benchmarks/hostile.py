@@ -1,10 +1,11 @@
-"""Hostile use at random: odd names, links, pipes, damaged files, odd numbers, results that exist, killed runs' leftovers.
+"""Hostile use at random: odd names, links, pipes, damaged files, odd numbers, results that exist, leftovers.
 
     .venv/bin/python benchmarks/hostile.py [--runs N] [--seed N]
 
-Each run is the command line in this process, in a folder of its own, with a method that takes no time. It must end with one of the exit codes that
-are documented, in time, without a traceback or an unexpected error; give no orders to a terminal; leave every file as it was that no option says may
-be replaced; and leave nothing of its own but results, what is kept to go on with, and what was there before.
+Each run is the command line in this process, in a folder of its own, with a method that takes no time. It must end with
+one of the exit codes that are documented, in time, without a traceback or an unexpected error; give no orders to a
+terminal; leave every file as it was that no option says may be replaced; and leave nothing of its own but results and
+what is kept to go on with.
 """
 
 import argparse
@@ -25,17 +26,92 @@ from PIL import Image
 from tdc_cli.cli.main import main as tdc
 
 SECONDS = 30  # of a run
-NAMES = ("a.png", "b c.png", "=1+1.png", "-x.png", "\x1b[31mr.png", "n\nl.png", "größe.png", "\udcff.png", "'q\".png", "%s.png", "..png",
-         "a.PNG", "x" * 200 + ".png", "a.jpg", "a.tif", "a.npy", "a.webp", "@f.bmp", "$HOME.png", "*.png", "a.png.json", "~.png")  # fmt: skip
-NUMBERS = ("0", "-1", "0.3", "0.99", "1", "1e400", "nan", "inf", "-0", "0x10", "1_0", "٣", "", " ", "0.3x", "99999999999999999999")
-KINDS = ("picture", "grey", "alpha", "array", "nothing", "empty", "cut", "text", "folder", "link", "dangling", "pipe", "loop", "twice")
+NAMES = (
+    "a.png",
+    "b c.png",
+    "=1+1.png",
+    "-x.png",
+    "\x1b[31mr.png",
+    "n\nl.png",
+    "größe.png",
+    "\udcff.png",
+    "'q\".png",
+    "%s.png",
+    "..png",
+    "a.PNG",
+    "x" * 200 + ".png",
+    "a.jpg",
+    "a.tif",
+    "a.npy",
+    "a.webp",
+    "@f.bmp",
+    "$HOME.png",
+    "*.png",
+    "a.png.json",
+    "~.png",
+)
+NUMBERS = (
+    "0",
+    "-1",
+    "0.3",
+    "0.99",
+    "1",
+    "1e400",
+    "nan",
+    "inf",
+    "-0",
+    "0x10",
+    "1_0",
+    "٣",
+    "",
+    " ",
+    "0.3x",
+    "99999999999999999999",
+)
+KINDS = (
+    "picture",
+    "grey",
+    "alpha",
+    "array",
+    "nothing",
+    "empty",
+    "cut",
+    "text",
+    "folder",
+    "link",
+    "dangling",
+    "pipe",
+    "loop",
+    "twice",
+)
 OPTIONS = {
-    "--missing-ratio": NUMBERS, "--mask-threshold": NUMBERS, "--mask-dilate": NUMBERS, "--seed": NUMBERS, "--add-noise": NUMBERS,
-    "--mask-tolerance": NUMBERS, "--missing-value": NUMBERS, "--threads": ("1", "0", "x"), "--mask-color": ("#f0f", "red", "", "#12"),
-    "--mask-box": ("0,0,2,2", "-1,-1,1,1", "9,9,9,9", "1,2,3", "5%,5%,50%,50%", "a,b,c,d"), "--missing-pattern": ("rows", "entries", "none"),
-    "--param": ("x=1", "x", "=", ""), "--quality": NUMBERS, "--format": ("png", "jpg", "gif", ""),
-}  # fmt: skip
-FLAGS = ("--overwrite", "--skip-existing", "--resume", "--dry-run", "--json", "-q", "-v", "--invert-mask", "--recursive", "--fail-fast")
+    "--missing-ratio": NUMBERS,
+    "--mask-threshold": NUMBERS,
+    "--mask-dilate": NUMBERS,
+    "--seed": NUMBERS,
+    "--add-noise": NUMBERS,
+    "--mask-tolerance": NUMBERS,
+    "--missing-value": NUMBERS,
+    "--threads": ("1", "0", "x"),
+    "--mask-color": ("#f0f", "red", "", "#12"),
+    "--mask-box": ("0,0,2,2", "-1,-1,1,1", "9,9,9,9", "1,2,3", "5%,5%,50%,50%", "a,b,c,d"),
+    "--missing-pattern": ("rows", "entries", "none"),
+    "--param": ("x=1", "x", "=", ""),
+    "--quality": NUMBERS,
+    "--format": ("png", "jpg", "gif", ""),
+}
+FLAGS = (
+    "--overwrite",
+    "--skip-existing",
+    "--resume",
+    "--dry-run",
+    "--json",
+    "-q",
+    "-v",
+    "--invert-mask",
+    "--recursive",
+    "--fail-fast",
+)
 RESULTS = ("--report", "--html", "--panel", "--uncertainty", "--save-incomplete", "--side-by-side")
 READ = ("--mask", "--reference", "--source")
 
@@ -58,7 +134,10 @@ def put(path, kind, rng, known):
         for k in range(rng.randrange(4)):
             Image.fromarray(np.roll(values, k, axis=0)).save(path / f"{k}.png", "PNG")
         if rng.random() < 0.3:
-            (path / rng.choice([".tdc-0123456789ab.part", "mine.txt", ".tdc-0123456789ab.journal", ".tdc-contents.json"])).write_bytes(b"{}")
+            (
+                path
+                / rng.choice([".tdc-0123456789ab.part", "mine.txt", ".tdc-0123456789ab.journal", ".tdc-contents.json"])
+            ).write_bytes(b"{}")
     elif kind in ("link", "dangling", "loop"):
         target = rng.choice(known) if kind == "link" and known else path.name if kind == "loop" else "nowhere"
         path.symlink_to(target)
@@ -72,7 +151,15 @@ def scene(rng):
     known = []
     for name in dict.fromkeys(names):
         # Frames of a folder, where there are any, are what most commands need.
-        kind = "picture" if name == "a.png" else "folder" if name == "in" else rng.choice(("folder", "nothing", "nothing")) if name == "out" else rng.choice(KINDS)
+        kind = (
+            "picture"
+            if name == "a.png"
+            else "folder"
+            if name == "in"
+            else rng.choice(("folder", "nothing", "nothing"))
+            if name == "out"
+            else rng.choice(KINDS)
+        )
         put(Path(name), kind, rng, known)
         known.append(name)
     return known
@@ -82,9 +169,15 @@ def words(rng, known):
     """A command line, and the names of its results."""
     calm = rng.random() < 0.6  # few oddities at a time, so that most of the work is done
     command = rng.choice(["complete-image"] * 4 + ["complete-video"] * 3 + ["complete-tensor"])
-    some = lambda: rng.choice([*known, "new.png", "out", "in", "new", "none/x.png", rng.choice(NAMES)])  # noqa: E731
+
+    def some():
+        return rng.choice([*known, "new.png", "out", "in", "new", "none/x.png", rng.choice(NAMES)])
+
     usual = {"complete-image": "a.png", "complete-video": "in", "complete-tensor": rng.choice(known)}[command]
-    inputs = [usual if calm else rng.choice(["a.png", "in", some()]) for _ in range(1 if command != "complete-image" or rng.random() < 0.8 else 2)]
+    inputs = [
+        usual if calm else rng.choice(["a.png", "in", some()])
+        for _ in range(1 if command != "complete-image" or rng.random() < 0.8 else 2)
+    ]
     output = rng.choice(["new.png", "out"]) if calm else some()
     chosen, results = [command], [output]
     if rng.random() < (0.02 if calm else 0.1):
@@ -94,7 +187,9 @@ def words(rng, known):
     for option in rng.sample(sorted(OPTIONS), rng.random() < 0.2 if calm else rng.randrange(3)):
         chosen += [option, rng.choice(OPTIONS[option])]
     own = {"complete-image": "--skip-existing", "complete-video": "--resume", "complete-tensor": "-v"}[command]
-    chosen += rng.sample([own, "--overwrite", "--overwrite", "--json", "-q", "-v", "--dry-run"] if calm else FLAGS, rng.randrange(3))
+    chosen += rng.sample(
+        [own, "--overwrite", "--overwrite", "--json", "-q", "-v", "--dry-run"] if calm else FLAGS, rng.randrange(3)
+    )
     for option in rng.sample(RESULTS, rng.choice([0, 0, 0, 1] if calm else [0, 0, 1, 2])):
         results.append(some())
         chosen += [option, results[-1]]
@@ -105,12 +200,18 @@ def words(rng, known):
 
 
 def files():
-    """Path to what is there, of every file, link and pipe below the current folder; folders that are linked to are not entered."""
+    """Path to what is there, of every file, link and pipe below the current folder; links to folders are not entered."""
     found = {}
     for folder, inner, names in os.walk("."):
         for name in [*names, *(name for name in inner if os.path.islink(os.path.join(folder, name)))]:
             path = os.path.join(folder, name)
-            found[path] = f"link to {os.readlink(path)}" if os.path.islink(path) else Path(path).read_bytes() if os.path.isfile(path) else "pipe"
+            found[path] = (
+                f"link to {os.readlink(path)}"
+                if os.path.islink(path)
+                else Path(path).read_bytes()
+                if os.path.isfile(path)
+                else "pipe"
+            )
     return found
 
 
@@ -120,7 +221,11 @@ def faults(result, before, after, chosen, results):
     if result.exit_code not in (0, 1, 2, 3):
         found.append(f"exit code {result.exit_code}")
     told = result.stdout + result.stderr
-    if "Traceback" in told or "unexpected" in told or (result.exception and not isinstance(result.exception, SystemExit)):
+    if (
+        "Traceback" in told
+        or "unexpected" in told
+        or (result.exception and not isinstance(result.exception, SystemExit))
+    ):
         found.append(f"unexpected: {result.exception!r}")
     if any(not c.isprintable() and c not in "\n\N{NO-BREAK SPACE}" for c in told if not "\udc80" <= c <= "\udcff"):
         found.append("orders to a terminal")
@@ -128,11 +233,17 @@ def faults(result, before, after, chosen, results):
         found.append("an error without words")
     replaced = {os.path.realpath(name) for name in results} if "--overwrite" in chosen else set()
     for path, content in before.items():
-        of_result = any(os.path.realpath(path) == name or os.path.realpath(path).startswith(name + os.sep) for name in replaced)
+        of_result = any(
+            os.path.realpath(path) == name or os.path.realpath(path).startswith(name + os.sep) for name in replaced
+        )
         of_a_killed_run = Path(path).name.startswith(".tdc-")
         if after.get(path) != content and not (of_result or of_a_killed_run):
             found.append(f"lost: {path}")
-    new = [path for path in after if path not in before and Path(path).name.startswith(".tdc-") and not path.endswith(".tdc-contents.json")]
+    new = [
+        path
+        for path in after
+        if path not in before and Path(path).name.startswith(".tdc-") and not path.endswith(".tdc-contents.json")
+    ]
     if new:
         found.append(f"left: {new}")
     return found
@@ -174,9 +285,13 @@ def main():
         codes[result.exit_code] = codes.get(result.exit_code, 0) + 1
         if found:
             wrong += 1
-            print(f"seed {seed}: {json.dumps(chosen)}\n  {'; '.join(found)}\n  {json.dumps(result.stderr[-500:])}", flush=True)
+            print(
+                f"seed {seed}: {json.dumps(chosen)}\n  {'; '.join(found)}\n  {json.dumps(result.stderr[-500:])}",
+                flush=True,
+            )
     told = ", ".join(f"{count} with {code}" for code, count in sorted(codes.items()))
-    print(f"{asked.runs} runs, {wrong} of them wrong; exit codes: {told}; {time.process_time() - start:.0f} s of processor time")
+    seconds = time.process_time() - start
+    print(f"{asked.runs} runs, {wrong} of them wrong; exit codes: {told}; {seconds:.0f} s of processor time")
     return 1 if wrong else 0
 
 

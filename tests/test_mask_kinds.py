@@ -60,9 +60,11 @@ def test_a_mask_of_one_is_white(missing):
 
 @pytest.mark.parametrize("deep", [False, True])
 def test_what_is_painted_on_a_layer_is_missing_from_half_opaque_on(missing, deep):
-    levels, alpha = mask_of([255, 255, 255, 255, 0]), mask_of([127, 128, 255, 0, 255])
+    levels, alpha = mask_of([255, 255, 255, 255, 0, 255]), mask_of([127, 128, 255, 0, 255, 127])
     if deep:
-        save16("w.png", np.stack([levels, levels, levels, alpha], axis=2) * 257)
+        values = np.stack([levels, levels, levels, alpha], axis=2) * 257
+        values[1, 5, 3] = 128 * 257 - 1
+        save16("w.png", values)
     else:
         Image.fromarray(np.stack([levels, alpha], axis=2).astype(np.uint8), "LA").save("w.png")
     assert missing("--mask", "w.png")[1, :6].tolist() == [False, True, True, False, False, False]
