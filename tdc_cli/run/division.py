@@ -23,6 +23,9 @@ WHOLE = 1_500_000
 # Sides of the tiles of pictures and of clips, in pixels: the largest that fits is taken.
 SIDES = (1024, 512, 256, 128)
 CLIP_SIDES = (384, 256, 192, 128)
+# Memory that a tile of a clip takes at most where that is possible, and how many frames of it should be completed at a time: each chunk
+# looks at as many beside them.
+CLIP_BYTES, LEAST_FRAMES = 1.6e9, 8
 # Bytes of what says where something is missing while it is made, for each pixel or entry: the mask as decoded and as
 # read, what it marks, what is observed. And of what draws them.
 _MARKS, _DRAWN = 4, 17
@@ -195,15 +198,25 @@ def _of_clip(request, method, config, incomplete, seen):
     known = estimates_known(config)
     changed = np.arange(incomplete.begin, incomplete.end) if known else np.flatnonzero(seen.counts)
     estimated = np.full(source.count, entries) if known else seen.counts
-    most = request.chunk or _usual_length(method, entries, int(estimated.max()))
+    most, allowed = request.chunk or _usual_length(method, entries, int(estimated.max())), budget(request.memory)
     planes = _planes(request, method, config, incomplete, seen, most)
-    if planes:
-        most = request.chunk or method.chunk
+    notes = []
+    if planes and not request.chunk:
+        largest = max(_estimated(seen.coverage, entries // int(np.prod(source.shape[:2])), plane)[0] for _, plane in planes)
+        usual = _usual_length(method, largest, largest, CLIP_BYTES)
+        most = usual if allowed is None else _usual_length(method, largest, largest, min(CLIP_BYTES, allowed))
+        if most < usual:
+            notes.append(
+                f"{source.path}: {most} frames are completed at a time, to keep to {words_of(allowed)} of memory; where there is more, "
+                f"`chunk={most}` gives the same result"
+            )
     regions = divide(changed, incomplete.begin, incomplete.end, most, method.context, source.shape[:2])
     _check_regions(incomplete, seen, method, regions, most)
     windows = [(r.stop - r.start, int(estimated[r.start : r.stop].sum())) for r in regions]
     if not planes:
-        return Division(regions, False, _workers(request, regions, clip_cost(method, entries, windows)[1]), *clip_cost(method, entries, windows))
+        seconds, space = clip_cost(method, entries, windows)
+        _check_clip(request, source, space)
+        return Division(regions, False, _workers(request, regions, space), seconds, space)
     pixels = entries // int(np.prod(source.shape[:2]))
     total, parts = max(1, int(seen.coverage.missing.sum())), []
     for _, plane in planes:
@@ -211,7 +224,18 @@ def _of_clip(request, method, config, incomplete, seen):
         parts.append(clip_cost(method, size, [(n, min(n * size, round(m * missing / total) if not known else n * size)) for n, m in windows]))
     regions = tiled(regions, planes)
     space = max(space for _, space in parts)
-    return Division(regions, True, _workers(request, regions, space), sum(seconds for seconds, _ in parts), space)
+    _check_clip(request, source, space)
+    seconds = sum(seconds for seconds, _ in parts)
+    return Division(regions, True, _workers(request, regions, space), seconds, space, tuple(notes))
+
+
+def _check_clip(request, source, space):
+    """Refuse regions of a clip that take more memory than the user has named."""
+    if request.memory is not None and space > budget(request.memory):
+        raise InputError(
+            f"{source.path}: takes about {words_of(space)} of memory, and may take {words_of(budget(request.memory))}; give "
+            f"{_more(space)}, a smaller `chunk`, or a part of it"
+        )
 
 
 def _workers(request, regions, space):
@@ -240,17 +264,20 @@ def _planes(request, method, config, incomplete, seen, most):
         sizes = [_estimated(seen.coverage, entries // pixels, plane)[0] for _, plane in planes]
         if request.region is not None:
             return planes
-        if clip_cost(method, max(sizes), [(frames, frames * max(sizes))])[1] <= REGION_BYTES:
+        if method.cuts_no_holes and len(planes) > 1:
+            return []
+        least = min(wanted, LEAST_FRAMES) + 2 * method.context
+        if clip_cost(method, max(sizes), [(least, least * max(sizes))])[1] <= CLIP_BYTES:
             break
-    cut = len(planes) > 1 and method.cuts_no_holes
-    return planes if max(sizes) < entries and not cut else []
+    return planes if max(sizes) < entries else []
 
 
-def _usual_length(method, entries, densest):
-    """Frames of a region whose memory stays below `REGION_BYTES`, or one; `densest` entries of a frame are to be estimated at most."""
+def _usual_length(method, entries, densest, allowed=None):
+    """Frames of a region whose memory stays below `allowed` bytes, or one; `densest` entries of a frame are to be estimated at most."""
+    allowed = allowed or REGION_BYTES
     for most in range(method.chunk, 1, -1):
         _, space = clip_cost(method, entries, [(most + 2 * method.context, (most + 2 * method.context) * densest)])
-        if space <= REGION_BYTES:
+        if space <= allowed:
             return most
     return 1
 
