@@ -148,7 +148,8 @@ def _regions(plan):
     if plan.tiled:
         high, wide = (max(stop - start for start, stop in (r.seen[axis] for r in plan.regions)) for axis in (1, 2))
         size = f"{wide}x{high} pixels, margins and all"
-        parts.append(f"{len(plan.regions)} regions of up to {size}, {plan.workers} at a time")
+        count = len(plan.regions)
+        parts.append(f"{count} regions of up to {size}, {plan.workers} at a time" if count > 1 else f"one region of {size}")
     return ", ".join([*parts, cost.in_words(plan.estimate)])
 
 

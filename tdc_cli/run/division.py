@@ -26,6 +26,9 @@ UNDIVIDED_BYTES, BESIDE = 2.5e9, 64
 # Sides of the tiles of pictures and of clips, in pixels: the largest that fits is taken.
 SIDES = (1024, 512, 256, 128)
 CLIP_SIDES = (384, 256, 192, 128)
+# Memory that a tile of a clip takes at most where that is possible, and how many frames of it should be completed at a time: each chunk
+# looks at as many beside them.
+CLIP_BYTES, LEAST_FRAMES = 1.6e9, 8
 # Bytes of what says where something is missing while it is made, for each pixel or entry: the mask as decoded and as
 # read, what it marks, what is observed. And of what draws them.
 _MARKS, _DRAWN = 4, 17
@@ -205,19 +208,31 @@ def _of_clip(request, method, config, incomplete, seen):
     known = estimates_known(config)
     changed = np.arange(incomplete.begin, incomplete.end) if known else np.flatnonzero(seen.counts)
     estimated = np.full(source.count, entries) if known else seen.counts
-    most = request.chunk or _usual_length(method, entries, int(estimated.max()))
+    most, allowed = request.chunk or _usual_length(method, entries, int(estimated.max())), budget(request.memory)
     undivided = whole_boxes(seen.undivided, method.margin(config) or 0, BESIDE)
     planes = _planes(request, method, config, incomplete, seen, most, undivided)
-    if planes:
-        sizes = [_estimated(seen, channels, plane)[:2] for _, plane in undivided]
-        lengths = [_usual_length(method, *size, UNDIVIDED_BYTES) for size in sizes]
-        most = request.chunk or min(lengths, default=method.chunk)
+    notes = []
+    if planes and not request.chunk:
+        sizes = [(*_estimated(seen, channels, plane)[:2], UNDIVIDED_BYTES) for _, plane in undivided]
+        entire = (_estimated(seen, channels, plane)[0] for used, plane in planes if (used, plane) not in undivided)
+        sizes += [(size, size, CLIP_BYTES) for size in entire]
+        usual = min(_usual_length(method, *size) for size in sizes)
+        most = usual
+        if allowed is not None:
+            most = min(_usual_length(method, size, densest, min(space, allowed)) for size, densest, space in sizes)
+        if most < usual:
+            notes.append(
+                f"{source.path}: {most} frames are completed at a time, to keep to {words_of(allowed)} of memory; where "
+                f"there is more, `chunk={most}` gives the same result"
+            )
     regions = divide(changed, incomplete.begin, incomplete.end, most, method.context, source.shape[:2])
     _check_regions(incomplete, seen, method, regions, most)
     windows = [(r.stop - r.start, int(estimated[r.start : r.stop].sum())) for r in regions]
     if not planes:
         windows = [(n, m, _deep(seen, n * channels, m)) for n, m in windows]
-        return Division(regions, False, _workers(request, regions, clip_cost(method, entries, windows)[1]), *clip_cost(method, entries, windows))
+        seconds, space = clip_cost(method, entries, windows)
+        _check_clip(request, source, space)
+        return Division(regions, False, _workers(request, regions, space), seconds, space)
     total, parts = max(1, int(seen.coverage.missing.sum())), []
     for _, plane in planes:
         size, missing, _ = _estimated(seen, channels, plane)
@@ -225,7 +240,18 @@ def _of_clip(request, method, config, incomplete, seen):
         parts.append(clip_cost(method, size, [(n, m, _deep(seen, n * channels, m, plane)) for n, m in counts]))
     regions = tiled(regions, planes)
     space = max(space for _, space in parts)
-    return Division(regions, True, _workers(request, regions, space), sum(seconds for seconds, _ in parts), space)
+    _check_clip(request, source, space)
+    seconds = sum(seconds for seconds, _ in parts)
+    return Division(regions, True, _workers(request, regions, space), seconds, space, tuple(notes))
+
+
+def _check_clip(request, source, space):
+    """Refuse regions of a clip that take more memory than the user has named."""
+    if request.memory is not None and space > budget(request.memory):
+        raise InputError(
+            f"{source.path}: takes about {words_of(space)} of memory, and may take {words_of(budget(request.memory))}; give "
+            f"{_more(space)}, a smaller `chunk`, or a part of it"
+        )
 
 
 def _workers(request, regions, space):
@@ -255,19 +281,21 @@ def _planes(request, method, config, incomplete, seen, most, undivided):
         sizes = [_estimated(seen, entries // pixels, plane)[0] for plane in others] or [0]
         if request.region is not None:
             return planes
-        if clip_cost(method, max(sizes), [(frames, frames * max(sizes))])[1] <= REGION_BYTES:
+        least = min(wanted, LEAST_FRAMES) + 2 * method.context
+        if clip_cost(method, max(sizes), [(least, least * max(sizes))])[1] <= CLIP_BYTES:
             break
     return planes if max(sizes) < entries else []
 
 
-def _usual_length(method, entries, densest, most_bytes=REGION_BYTES):
-    """Frames of a region whose memory stays below `most_bytes`, or one.
+def _usual_length(method, entries, densest, allowed=None):
+    """Frames of a region whose memory stays below `allowed` bytes, or one.
 
-    At most `densest` entries of a frame are to be estimated.
+    At most `densest` entries of a frame are to be estimated. None: `REGION_BYTES` are allowed.
     """
+    allowed = REGION_BYTES if allowed is None else allowed
     for most in range(method.chunk, 1, -1):
         _, space = clip_cost(method, entries, [(most + 2 * method.context, (most + 2 * method.context) * densest)])
-        if space <= most_bytes:
+        if space <= allowed:
             return most
     return 1
 
