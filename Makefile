@@ -38,6 +38,7 @@ check: $(VENV)/installed
 formats: $(VENV)/installed
 	$(VENV)/bin/python tests/test_round_trip.py
 	$(VENV)/bin/python tests/test_clip_table.py
+	$(VENV)/bin/python tests/test_item_table.py
 
 clean:
 	rm -rf $(VENV) $(DEMO) build *.egg-info

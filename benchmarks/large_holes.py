@@ -112,7 +112,8 @@ def methods():
 def ours(case, name, seed=0):
     import tdc_cli
 
-    done = tdc_cli.complete(case.truth, observed=np.broadcast_to(~case.hole[..., None], case.truth.shape), method=name, seed=seed)
+    observed = np.broadcast_to(~case.hole[..., None], case.truth.shape)
+    done = tdc_cli.complete(case.truth, observed=observed, method=name, rng=seed)
     return np.clip(np.rint(np.asarray(done.mean, float)), 0, 255).astype(np.uint8)
 
 

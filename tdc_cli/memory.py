@@ -15,6 +15,10 @@ _GROUPS = (
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 # Share of what is free that a run takes unless it is told.
 SHARE = 0.5
+# Bytes of address space that the libraries take before any work, with some threads; with less they end the process, or wait for ever.
+LIBRARIES, COMPILER = 500e6, 900e6
+# What libraries say where they get no memory, or no thread, while they are loaded or begin.
+_LACK = ("failed to map segment", "cannot allocate memory", "libllvmlite", "can't start new thread", "unable to allocate")
 
 
 def limit():
@@ -32,13 +36,34 @@ def limit():
     for file, _ in _GROUPS:
         with contextlib.suppress(OSError, ValueError):
             found.append((int(Path(file).read_text()), True))
+    space = _address_space()
+    if space is not None:
+        found.append((space, True))
+    return min(found, default=(None, False))
+
+
+def _address_space():
+    """Bytes that this process may map; None where there is no limit, or nobody tells."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
         space = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if space != resource.RLIM_INFINITY:
-            found.append((space, True))
-    return min(found, default=(None, False))
+        return None if space == resource.RLIM_INFINITY else space
+    return None
+
+
+def check_room(needed=LIBRARIES):
+    """ConfigError where the limit of the address space is less than what libraries take."""
+    space = _address_space()
+    if space is not None and space < needed:
+        raise ConfigError(
+            f"this process may map {space / 1e6:.0f} MB (ulimit -v), and the libraries alone take up to {needed / 1e6:.0f} MB; raise the limit"
+        )
+
+
+def lacking(error):
+    """Whether an error of a library says that there is not enough memory for it."""
+    return isinstance(error, MemoryError) or any(words in str(error).lower() for words in _LACK)
 
 
 def free():

@@ -10,6 +10,7 @@ DEFAULT_METHODS = {PICTURE: "auto", CLIP: "auto", TENSOR: "datc"}
 
 STANDARD = "-"  # in place of a path: standard input or output
 ALPHA = "alpha"  # in place of a mask's path: what is transparent
+INFRARED = "ir"  # in place of a mask's path: what the infrared scan on a further page shows as dust
 NODATA = "nodata"  # in place of the path of what is kept: what is missing by its value alone
 WHITE = 128  # level, of 255, from which on what a user paints counts as white, and what is transparent in part as opaque
 
@@ -17,6 +18,7 @@ WHITE = 128  # level, of 255, from which on what a user paints counts as white, 
 SAID_BY = {
     "mask": "by mask",
     "alpha": "as transparent",
+    "infrared": "by infrared scan",
     "color": "by color",
     "box": "by box",
     "nan": "as NaN",
@@ -66,8 +68,10 @@ MEASURES = (
 
 
 def shown(text):
-    """A text for a terminal: control characters, with which the name of a file could give orders to it, as escapes."""
-    return "".join(c if c in "\n\t" or c.isprintable() or c in _BLANKS else c.encode("unicode_escape").decode() for c in text)
+    """A line of text for people: characters with which the name of a file could end it or give orders to a terminal, as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in _BLANKS else c.encode("unicode_escape").decode() for c in text)
 
 
 def cell(value):

@@ -1,13 +1,15 @@
 """Run the command line, and kill it before every call that changes a name, one after another; the tests look at what is left.
 
-``python killed.py SCENARIO`` is a process without threads, so that it may fork: a child for every call. A line of JSON for each tells what its
-run has left and what the next run has made of that.
+``python killed.py SCENARIO`` is a process without threads, so that it may fork: a child for every call. It runs once itself before, so that
+the children need not import anything. A line of JSON for each tells what its run has left and what the next run has made of that.
 """
 
+import contextlib
 import json
 import os
 import shutil
 import sys
+import threading
 from pathlib import Path
 
 CALLS = {"os.rename", "os.link", "os.remove", "os.rmdir", "os.mkdir", "tdc.exchange"}
@@ -27,16 +29,20 @@ def run(words, number=None):
     try:
         if number is not None:
             _die_before(number)
-        from tdc_cli.cli.main import main
-
-        with open(os.devnull, "w") as nothing:
-            os.dup2(nothing.fileno(), 1)
-            os.dup2(nothing.fileno(), 2)
-            main(words, standalone_mode=True)
-    except SystemExit as end:
-        code = end.code
+        code = _called(words)
     finally:
         os._exit(code)
+
+
+def _called(words):
+    """Exit code of the command line in this process; what it says goes nowhere."""
+    from tdc_cli.cli.main import main
+
+    with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing), contextlib.redirect_stderr(nothing):
+        try:
+            main(words)
+        except SystemExit as end:
+            return end.code
 
 
 def _die_before(number):
@@ -64,11 +70,11 @@ def _die_before(number):
 
 def main(start, first, then):
     """Kill `first` before each of its calls, in a copy of the folder `start`, and run `then`."""
-    import tdc_cli.media.video.frame_folder
-    import tdc_cli.methods.nearest
-    import tdc_cli.run.sinks.clip
-    import tdc_cli.run.sinks.picture  # noqa: F401
-
+    shutil.copytree(start, "once", symlinks=True)
+    os.chdir("once")
+    if _called(first) or threading.active_count() > 1:
+        raise SystemExit("the run fails by itself, or begins threads")
+    os.chdir("..")
     for number in range(200):
         shutil.rmtree("tried", ignore_errors=True)
         shutil.copytree(start, "tried", symlinks=True)

@@ -178,7 +178,8 @@ def test_a_large_picture_is_filled_region_by_region_the_same_by_any_number_of_jo
     Image.fromarray(np.uint8(255 * lost)).save("m.png")
     reports = []
     for name, jobs in (("one.png", "1"), ("two.png", "2")):
-        done = tdc("complete-image", "p.png", "-o", name, "--mask", "m.png", "--region", "32", "--jobs", jobs, "--param", "passes=1", "--json")
+        how = ("--mask", "m.png", "--region", "32", "--jobs", jobs, "--param", "passes=1", "--json")
+        done = tdc("complete-image", "p.png", "-o", name, *how)
         assert done.exit_code == 0, done.stderr
         reports.append(json.loads(done.stdout))
     a, b = (np.asarray(Image.open(name)) for name in ("one.png", "two.png"))
@@ -192,7 +193,8 @@ def test_regions_of_thin_holes_are_those_of_patches(tdc):
     Image.fromarray(np.uint8(255 * truth.clip(0, 1))).save("p.png")
     Image.fromarray(np.uint8(255 * thin(truth.shape))).save("m.png")
     for name in ("auto", "patches"):
-        done = tdc("complete-image", "p.png", "-o", f"{name}.png", "--method", name, "--mask", "m.png", "--region", "32", "--param", "passes=1")
+        how = ("--method", name, "--mask", "m.png", "--region", "32", "--param", "passes=1")
+        done = tdc("complete-image", "p.png", "-o", f"{name}.png", *how)
         assert done.exit_code == 0, done.stderr
     assert np.array_equal(*(np.asarray(Image.open(f"{name}.png")) for name in ("auto", "patches")))
 
@@ -209,3 +211,33 @@ def test_what_deep_holes_cost_is_less(tdc):
         assert done.exit_code == 0, done.stderr
         seconds.append(json.loads(done.stdout)["estimate"]["seconds"])
     assert seconds[0] < seconds[1] / 2
+
+
+def flat_ground(kind, height=96, width=112):
+    """Without its noise, (H, W), 0 to 255."""
+    ground = np.full((height, width), 210.0)
+    if kind == "beside the dark":
+        ground[:, :20] = 45.0
+    if kind == "gradient":
+        ground -= np.linspace(0, 15, width)
+    return ground
+
+
+@pytest.mark.parametrize("frames", [None, 3])
+@pytest.mark.parametrize("kind", ["one colour", "beside the dark", "gradient"])
+def test_flat_ground_has_no_stain_and_its_intervals_hold(tdc, kind, frames):
+    ground, rng = flat_ground(kind), np.random.default_rng(2)
+    shape = ground.shape if frames is None else (frames, *ground.shape)
+    truth = np.rint(ground + rng.normal(0, 1.5, shape)).astype(np.uint8)
+    lost = np.zeros(ground.shape, bool)
+    lost[28:68, 40:80] = True
+    np.save("truth.npy", truth)
+    Image.fromarray(np.uint8(255 * lost)).save("m.png")
+    command = "complete-image" if frames is None else "complete-video"
+    done = tdc(command, "truth.npy", "-o", "o.npy", "--mask", "m.png", "--uncertainty", "sd.npy", "--param", "passes=2")
+    assert done.exit_code == 0, done.stderr
+    made, sd = np.load("o.npy").astype(float), np.load("sd.npy")
+    middle = (made - ground)[..., 43:53, 55:65].mean(axis=(-2, -1))
+    assert np.abs(middle).max() < 1.5
+    assert (np.abs(made - truth) <= 1.645 * sd)[..., lost].mean() >= 0.85
+    assert 0.8 < (made - ground)[..., lost].std() / 1.5 < 1.25  # no smear

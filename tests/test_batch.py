@@ -16,7 +16,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from conftest import hear_interrupts, pixels, smooth
+from conftest import hear_interrupts, pixels, report_of, smooth
 from PIL import Image
 
 from tdc_cli import media, methods
@@ -242,6 +242,28 @@ def test_each_picture_has_its_mask(tdc, tree):
         "in/f10.png": (f"in/f10.png: no mask m/f10.* ({KINDS})", None),
         "in/sub/x.png": (None, "m/sub/x.png"),
     }
+
+
+@pytest.mark.parametrize("names, found", [
+    (["f1.tif"], "f1.tif"),
+    (["f1.PNG", "f2.png"], "f1.PNG"),
+    (["f1.png.png"], "f1.png.png"),
+    (["f1.PNG.tif"], "f1.PNG.tif"),
+    (["f1_mask.png"], "f1_mask.png"),
+    (["f1.png_mask.png"], "f1.png_mask.png"),
+    (["f1.png", "f1.png.png", "f1_mask.png"], "f1.png.png"),
+    (["f1.png", "f1_mask.png"], "f1.png"),
+])  # fmt: skip
+def test_masks_are_found_by_the_names_that_programs_give_them(tdc, names, found):
+    Image.open("a.png").save("f1.png")
+    os.mkdir("masks")
+    for name in names:
+        Image.open("m.png").save(Path("masks", name), format={".tif": "TIFF"}.get(Path(name).suffix.lower(), "PNG"))
+    how = ["complete-image", "f1.png", "-o", "b.png", "--mask", "masks", "--method", "linear"]
+    assert report_of(tdc(*how, "--json"))["missing"]["mask"] == f"masks/{found}"
+    # Where the user says what follows the name, no other name will do.
+    result = tdc(*how, "--mask-suffix", "_hole", "--overwrite")
+    assert (result.exit_code, result.stderr) == (2, f"tdc: f1.png: no mask masks/f1_hole.* ({KINDS})\n")
 
 
 def test_a_missing_mask_of_one_file_exits_with_2(tdc, tree):

@@ -200,3 +200,33 @@ def test_case_28_seeds_are_reported_and_repeat_the_run(tdc):
     assert run("e", "--seed", "9")[1] == run("d", "--seed", "9", "--overwrite")[1] != run("a", "--overwrite")[1]
     report = report_of(tdc("complete-image", "in/1.png", "-o", "one.png", *HOLES, "--json"))
     assert report["seed"] == 0
+
+
+# -- what may be copied ---------------------------------------------------------------------------------------------------------
+
+COPYING = ["complete-image", "in", "-o", "out", "--method", "exemplar", "--threads", "1", "--mask", "m.png"]
+
+
+@pytest.mark.parametrize(("kind", "words"), [
+    ("none", "source s.png: no such file"), ("black", "source s.png marks nothing; white = may be copied"),
+    ("broken", "source s.png: not a picture, or damaged at its start"),
+])  # fmt: skip
+def test_what_is_wrong_with_a_source_is_told_once(tdc, folder, kind, words):
+    Path("in").mkdir()
+    for k in range(3):
+        os.link("a.png", f"in/{k}.png")
+    if kind == "black":
+        Image.new("L", (24, 20)).save("s.png")
+    elif kind == "broken":
+        Path("s.png").write_bytes(b"nothing")
+    result = tdc(*COPYING, "--source", "s.png")
+    assert result.exit_code == 2 and result.stderr.startswith(f"tdc: {words}") and result.stderr.count("\n") == 1
+    assert not Path("out").exists()
+
+
+def test_a_source_in_the_folder_is_not_completed_too(tdc, folder):
+    Path("in").mkdir()
+    os.link("a.png", "in/0.png")
+    Image.new("L", (24, 20), 255).save("in/s.png")
+    assert tdc(*COPYING, "--source", "in/s.png").exit_code == 0
+    assert os.listdir("out") == ["0.png"]

@@ -7,6 +7,7 @@ from scipy.ndimage import binary_erosion
 
 from tdc_cli.errors import ConfigError, InputError
 from tdc_cli.exemplar import blend
+from tdc_cli.exemplar.fill import fill
 from tdc_cli.exemplar.layers import layers
 from tdc_cli.exemplar.pyramid import build
 from tdc_cli.exemplar.regions import APART, LEAST, MOST, divide
@@ -197,3 +198,12 @@ def test_copies_from_one_place_are_shifted_to_meet_the_rim():
     pixels = np.flatnonzero(hole)
     made = blend.copy(values, hole, np.zeros_like(hole), pixels, pixels + SIDE)
     np.testing.assert_allclose(made, values.reshape(-1, 1)[pixels], atol=0.5)
+
+
+def test_a_narrow_margin_is_not_passed_over_for_what_is_far():
+    values, hole = np.full((96, 96, 1), 0.9), np.zeros((96, 96), bool)
+    values += np.random.default_rng(0).normal(0, 0.005, values.shape)
+    values[:, :24] -= 0.7
+    hole[18:78, 30:86] = True
+    done = fill(values, hole, np.zeros_like(hole), ~hole, rng=np.random.default_rng(0), tell=lambda share: None)
+    assert done.values.min() > 0.8

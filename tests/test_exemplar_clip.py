@@ -1,5 +1,7 @@
 """Large holes of clips: frames show each other's holes where what surrounds them moves, and what none shows moves along."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter, shift
@@ -135,3 +137,12 @@ def test_an_affine_map_is_found():
 def test_frames_without_anything_in_common_do_not_agree():
     one, other = texture(80, 90, 1), texture(80, 90, 2)
     assert register(view(one), view(other))[1] > 0.5 * one.var()
+
+
+def test_noise_does_not_seem_to_move():
+    rng = np.random.default_rng(0)
+    known = np.ones((96, 112), bool)
+    known[30:60, 40:80] = False
+    ramp = np.linspace(0, 0.2, 112)[None, :, None]
+    views = [View.of(ramp + rng.normal(0, 0.006, (96, 112, 1)), known) for _ in range(6)]
+    assert all(np.array_equal(register(one, other)[0], np.eye(3)) for one, other in pairwise(views))

@@ -203,6 +203,16 @@ def test_the_command_writes_a_page_of_all_frames(tdc, folder):
     ]  # fmt: skip
 
 
+def test_the_page_of_a_clip_of_many_small_frames_is_short(tdc, folder, monkeypatch):
+    monkeypatch.setattr(reel, "MOST_FRAMES", 20)
+    np.save("clip.npy", np.random.default_rng(0).integers(1, 255, (60, 5, 6), dtype=np.uint8))
+    command = ["complete-video", "clip.npy", "-o", "out.npy", "--method", "nearest", "--missing-ratio", "0.2", "--html", "p.html", "-q"]
+    assert tdc(*command).exit_code == 0
+    text = (folder / "p.html").read_text(encoding="utf-8")
+    assert [frame["number"] for frame in player(text)["frames"]] == list(range(20))
+    assert "The player has the frames 0 to 19 of 60: a page has no room for more." in Parsed(text).text
+
+
 # -- charts over frames -------------------------------------------------------------------------------------------------------
 
 

@@ -158,7 +158,9 @@ def test_of_several_pages_the_way_out_names_one_that_is_no_thumbnail(tdc):
         for page, kind in ((values[::4, ::4], 1), (values, 0), (values, 0)):
             file.write(page, subfiletype=kind, metadata=None)
     result = tdc("complete-image", "scan.tif", "-o", "b.tif", "--mask", "m.png")
-    assert "holds 2 pages or frames" in result.stderr and result.stderr.endswith("magick 'scan.tif[1]' page.png\n")
+    assert result.exit_code == 2 and result.stderr == "tdc: scan.tif: holds 2 pages; give --page 1 or 2, or --pages all\n"
+    other = tdc("complete-image", "a.png", "-o", "b.tif", "--mask", "scan.tif")
+    assert other.exit_code == 2 and other.stderr.endswith("magick 'scan.tif[1]' page.png\n")
 
 
 def test_pyramids_layers_and_small_copies_in_resources_are_told_or_left_out(tdc):

@@ -68,12 +68,12 @@ def test_other_texts_are_refused(text):
 
 
 def test_summary_counts_pixels_or_entries():
-    assert Report(**EXAMPLE).summary().splitlines()[0] == "out.png: 117965 of 196608 entries missing (60.0%), datc, 8.1 s"
+    assert Report(**EXAMPLE).summary()[0] == "out.png: 117965 of 196608 entries missing (60.0%), datc, 8.1 s"
     pixels = EXAMPLE | {"missing": EXAMPLE["missing"] | {"count": 300, "pixels": 100}}
-    assert "100 of 65536 pixels missing" in Report(**pixels).summary()
+    assert "100 of 65536 pixels missing" in Report(**pixels).summary()[0]
     settled = EXAMPLE | {"rank": {"value": 41, "posterior": {"41": 1.0}, "paper_count": 43}}
-    assert "  rank 41, mean uncertainty" in Report(**settled).summary()
-    assert "rank 41 (80% of the draws)," in Report(**pixels).summary() and "PSNR 30.10 dB" in Report(**pixels).summary()
+    assert "  rank 41, mean uncertainty" in Report(**settled).summary()[1]
+    assert "rank 41 (80% of the draws)," in "\n".join(Report(**pixels).summary()) and "PSNR 30.10 dB" in "\n".join(Report(**pixels).summary())
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import contextlib
 
 import click
 
+from ..memory import check_room
 from . import options
 from .progress import shown
 from .streams import echo
@@ -76,6 +77,7 @@ def bench(ctx, suite, output, data, methods, ratios, seeds, jobs, cluster, threa
         raise click.UsageError("no folder for the results was given; try -o FOLDER")
     if cluster is not None and jobs > 1:
         raise click.UsageError("--cluster and --jobs exclude each other: the cluster's workers do the work", ctx)
+    check_room()
     from ..bench import report, results
     from ..bench.run import run
 

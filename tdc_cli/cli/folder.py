@@ -58,7 +58,7 @@ def complete_many(template, inputs, *, recursive, mask_suffix, fail_fast, as_jso
     elif as_json:
         click.echo(summary.to_json().encode(errors="backslashreplace"), nl=False)
     elif not quiet:
-        echo(_in_words(template.output, summary))
+        echo(*_in_words(template.output, summary))
     written = dry_run or _write(batch, summary)
     return 0 if written and not summary.count("failed") else SOME_FAILED
 
@@ -109,7 +109,7 @@ def _tell(records, quiet, verbose):
         if record.error is not None:
             echo(f"tdc: {options.worded(record.error)}", err=True)
         if record.trace is not None and verbose:
-            echo(record.trace, err=True, nl=False)
+            echo(*record.trace.rstrip("\n").split("\n"), err=True)
 
 
 def _gist(text, record):
@@ -120,11 +120,11 @@ def _gist(text, record):
 
 
 def _in_words(output, summary):
-    """A line or two for a human."""
+    """Lines for a human."""
     counts = [(summary.count("skipped"), "skipped"), (summary.count("failed"), "failed"), (summary.count("not_run"), "not begun")]
     rest = "".join(f", {count} {what}" for count, what in counts if count)
     line = f"{output}: {summary.count('done')} of {len(summary.records)} pictures completed{rest}, {summary.seconds:.1f} s"
-    return "\n".join([line, *_lacking(summary), *_passed_over(summary)])
+    return [line, *_lacking(summary), *_passed_over(summary)]
 
 
 def _lacking(summary):
@@ -168,14 +168,14 @@ def _describe(summary, as_json):
     found = [record for record in summary.records if record.status == "done"]  # a file that was skipped has the report of its run
     whole = cost.together([record.report["estimate"] for record in found], summary.jobs)
     if as_json:
-        import json
+        from ..run.report import dumps
 
         files = [
             {"path": r.path, "status": r.status, "error": r.error, "plan": r.report if r.status == "done" else None}
             for r in summary.records
         ]
         values = {"files": files, "ignored": summary.ignored, "estimate": whole}
-        click.echo(json.dumps(values, indent=2, ensure_ascii=False).encode(errors="backslashreplace"))
+        click.echo(dumps(values).encode(errors="backslashreplace"), nl=False)
         return
     for record in summary.records:
         if record.status == "done":

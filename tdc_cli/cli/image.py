@@ -41,9 +41,19 @@ def complete_image(ctx, inputs, output, mask_suffix, recursive, fail_fast, json,
     if len(inputs) > 1 or inputs[0].is_dir():
         if output == STANDARD or Path(STANDARD) in inputs:
             raise click.UsageError("- stands for one picture; several are read from files and written to a folder", ctx)
+        if request.pages:
+            raise click.UsageError("--pages is for one file", ctx)
         many = {"recursive": recursive, "mask_suffix": mask_suffix, "fail_fast": fail_fast}
         return complete_many(request, inputs, **many, **how)
-    return single.complete(_of_one(request, inputs[0], output.endswith(os.sep), mask_suffix), **how)
+    one = _of_one(request, inputs[0], output.endswith(os.sep), mask_suffix)
+    if request.pages:
+        if json:
+            raise click.UsageError("--json tells of one picture; name a --page, or leave it out", ctx)
+        if request.cluster is not None:
+            raise click.UsageError("--cluster is for one picture or a folder of them; name a --page, or leave it out", ctx)
+        del how["as_json"]
+        return single.complete_pages(one, **how)
+    return single.complete(one, **how)
 
 
 def _of_one(request, path, into_folder, mask_suffix):

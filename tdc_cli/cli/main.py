@@ -102,20 +102,26 @@ class Group(click.Group):
             return _complain(failed.error, 1)
         except (click.ClickException, TdcError) as error:
             return _complain(error, 2)
-        except OSError as error:
-            # What has a name is looked at before the work, or within `options.working`.
-            return _complain(options.in_words(error), 2 if error.filename else 1)
         except (click.Abort, KeyboardInterrupt, _Interrupted) as error:
             terminated = isinstance(error.__cause__ or error, _Terminated)
             return _complain("terminated", 143) if terminated else _complain("interrupted", 130)
         except _ClosedPipe:
             return 141
-        except MemoryError:
-            return _complain("not enough memory; try a smaller input", 1)
         except Exception as error:
-            if {"-v", "--verbose"} & set(args):
-                raise
-            return _complain(f"unexpected {type(error).__name__}: {error}; run again with -v for the traceback", 1)
+            return self._failed(error, args)
+
+    def _failed(self, error, args):
+        """Exit code of an error that is none of ours."""
+        from ..memory import lacking
+
+        if lacking(error):
+            return _complain("not enough memory; try a smaller input, fewer threads, or raise the limit of the process (ulimit -v)", 1)
+        if isinstance(error, OSError):
+            # What has a name is looked at before the work, or within `options.working`.
+            return _complain(options.in_words(error), 2 if error.filename else 1)
+        if {"-v", "--verbose"} & set(args):
+            raise error
+        return _complain(f"unexpected {type(error).__name__}: {error}; run again with -v for the traceback", 1)
 
 
 def _a_shell_asks():

@@ -47,7 +47,7 @@ def methods_list(name, as_json):
         echo(f"  {key}={BY_THE_PICTURE if value is None else value}")
         if key in meanings:
             meaning = meanings[key].replace("None: ", f"{BY_THE_PICTURE}: ")
-            echo(click.wrap_text(meaning, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT))
+            echo(*click.wrap_text(meaning, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT).split("\n"))
 
 
 def _print(values):

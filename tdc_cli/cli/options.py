@@ -41,6 +41,10 @@ def working():
     except BrokenPipeError:  # the reader has gone, which is no failure of the work
         raise
     except OSError as error:
+        from ..memory import lacking
+
+        if lacking(error):
+            raise
         raise Failed(in_words(error)) from error
     except MemoryError as error:
         raise Failed("not enough memory; try a smaller input, fewer chains, or a lower rank") from error

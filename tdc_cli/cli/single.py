@@ -4,6 +4,7 @@ import contextlib
 
 import click
 
+from ..memory import check_room
 from ..names import CLIP, SAID_BY
 from ..run.request import Request
 from . import options
@@ -13,7 +14,8 @@ from .streams import echo
 
 
 def request(ctx, kind, input, output, chosen):
-    """`Request` from the options of a command, which have the names of its fields."""
+    """`Request` from the options of a command, which have the names of its fields; ConfigError where no library could be loaded."""
+    check_room()
     command = tuple((ctx.obj or {}).get("command", ()))
     return Request(kind=kind, input=input, output=output, command=command, consulted=options.consulted(ctx), **chosen)
 
@@ -55,6 +57,34 @@ def complete(request, *, as_json, dry_run, quiet, verbose, progress):
             raise
         return _tell_skipped(request, quiet)  # another run was quicker
     return _tell_done(plan, report, as_json, quiet)
+
+
+def complete_pages(request, *, dry_run, quiet, verbose, progress):
+    """Complete every page of a file; see `complete`."""
+    from ..errors import OutputExists
+    from ..run import outputs, pages
+
+    if not dry_run:
+        outputs.sweep([request])
+    try:
+        planned = pages.plans(request)
+    except OutputExists:
+        if not request.to_skip:
+            raise
+        return _tell_skipped(request, quiet)
+    for plan in planned:
+        if not quiet:
+            echo(f"tdc: note: page {plan.request.page}", err=True)
+            _tell(plan, verbose, dry_run)
+        if dry_run:
+            _describe(plan, False)
+    if dry_run:
+        return None
+    with options.working(), shown(progress if progress is not None else not quiet) as monitor:
+        reports = pages.run(planned, monitor)
+    for plan, report in zip(planned, reports):
+        _tell_done(plan, report, False, quiet)
+    return None
 
 
 @contextlib.contextmanager
@@ -118,7 +148,8 @@ def _regions(plan):
     if plan.tiled:
         high, wide = (max(stop - start for start, stop in (r.seen[axis] for r in plan.regions)) for axis in (1, 2))
         size = f"{wide}x{high} pixels, margins and all"
-        parts.append(f"{len(plan.regions)} regions of up to {size}, {plan.workers} at a time")
+        count = len(plan.regions)
+        parts.append(f"{count} regions of up to {size}, {plan.workers} at a time" if count > 1 else f"one region of {size}")
     return ", ".join([*parts, cost.in_words(plan.estimate)])
 
 
@@ -127,9 +158,9 @@ def _describe(plan, as_json):
     from ..run.describe import describe
 
     if as_json:
-        import json
+        from ..run.report import dumps
 
-        click.echo(json.dumps(describe(plan), indent=2, ensure_ascii=False))
+        click.echo(dumps(describe(plan)).encode(errors="backslashreplace"), nl=False)
         return
     source, missing, in_time = plan.source, plan.missing, plan.incomplete.in_time
     if in_time:
@@ -160,4 +191,4 @@ def _tell_done(plan, report, as_json, quiet):
     if as_json:
         click.echo(report.to_json().encode(errors="backslashreplace"), nl=False)
     elif not quiet:
-        echo(report.summary(), err=str(plan.request.output) == "-")
+        echo(*report.summary(), err=str(plan.request.output) == "-")

@@ -9,10 +9,13 @@ import click
 
 from ..names import shown
 
+_OUTPUT = 1
 
-def echo(text, **how):
-    """Print a text for people; see `click.echo` and `names.shown`."""
-    click.echo(shown(text), **how)
+
+def echo(*lines, err=False):
+    """Print lines for people, to standard output or standard error; see `names.shown`."""
+    for line in lines:
+        click.echo(shown(line), err=err)
 
 
 def _abandon(stream):
@@ -89,7 +92,10 @@ def guarded():
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+            # The lowest free number, which is this one. What is written to standard output all the same fails, as it does elsewhere.
+            os.open(os.devnull, os.O_RDONLY if number == _OUTPUT else os.O_RDWR)
+    if sys.stdout is None:
+        sys.stdout = open(_OUTPUT, "w", closefd=False)  # noqa: SIM115 - it lives as long as the program
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - it lives as long as the program
     before = sys.stderr

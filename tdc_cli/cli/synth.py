@@ -2,6 +2,7 @@
 
 import click
 
+from ..memory import check_room
 from ..names import DEFAULT_METHODS, RESIDUAL_LAWS, TENSOR
 from . import options
 from .folder import tell_compilation
@@ -57,6 +58,7 @@ def synth(ctx, methods, param, problem, output, report, plot, threads, overwrite
     if problem is not None and given:
         raise click.UsageError(f"--problem has all that is drawn; leave out --{given[0].replace('_', '-')}", ctx)
 
+    check_room()
     from ..bench import trial
     from ..bench.trial import files, text
 
@@ -90,4 +92,5 @@ def synth(ctx, methods, param, problem, output, report, plot, threads, overwrite
         echo(f"tdc: note: {name} tells no mixture and no CP weights and does not sample: no figure shows it", err=True)
     tell_compilation(sum(done.timing["compile"] for done in reports))
     if not json:
-        echo("\n\n".join([text.problem(source), *map(text.trial, reports), *([text.comparison(reports)] if reports[1:] else [])]))
+        told = [text.problem(source), *map(text.trial, reports), *([text.comparison(reports)] if reports[1:] else [])]
+        echo(*"\n\n".join(told).split("\n"))

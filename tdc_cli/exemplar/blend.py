@@ -10,9 +10,9 @@ from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import cg
 
 # A correction fades over 1 / sqrt(FADING) pixels from where it is needed.
-FADING = 1e-3
+FADING = 3e-4
 # Share of the right side that the solution may leave.
-TOLERANCE = 1e-2
+TOLERANCE = 1e-3
 
 
 def copy(values, hole, blank, pixels, origins):

@@ -60,12 +60,12 @@ def patch_variance(values, known):
     for c in range(values.shape[2]):
         # From the middle of the range, so that little is lost in the difference of squares.
         centred = np.where(known, values[..., c], 0.0) - values[..., c][known].mean()
-        first, second = (_around(power, known, PATCH) for power in (centred, centred**2))
-        variance += _around(np.maximum(second - first**2, 0.0), known, SURROUNDINGS)
+        first, second = (around(power, known, PATCH) for power in (centred, centred**2))
+        variance += around(np.maximum(second - first**2, 0.0), known, SURROUNDINGS)
     return variance
 
 
-def _around(plane, known, side):
+def around(plane, known, side):
     """Mean of what is `known` of a plane in the square of a side about every pixel; 0 where nothing is."""
     weight = uniform_filter(known.astype(float), side, mode="constant")
     total = uniform_filter(np.where(known, plane, 0.0), side, mode="constant")

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import blend, kernels
+from .deep import around
 from .layers import layers
 from .pyramid import Level, build, nearest
 
@@ -28,6 +29,9 @@ from .pyramid import Level, build, nearest
 SIZE = 7
 # The hole is at most this deep at the coarsest scale, which is at least so many patches wide.
 COARSEST_DEPTH, COARSEST_PATCHES = 4, 3
+# A scale is left out where there are fewer sources than this share of the patches to be filled: a narrow margin around a
+# hole is lost there.
+FEWEST_SOURCES = 0.5
 # Distances of the neighbours whose sources a patch tries.
 JUMPS = np.array([1, 2, 4, 8])
 # Sweeps of PatchMatch between two votes, and before a ring is filled.
@@ -39,6 +43,9 @@ COARSE_ROUNDS, FINE_ROUNDS, SETTLED = 24, 4, 0.2
 CONFIDENCE = 1.3
 # Sweeps of the searches for other sources that measure the spread, each among one half of all, drawn in squares of this side.
 OTHER_SWEEPS, SQUARE = 3, 16
+# The sources most like what is filled in are the smoothest: on flat ground with noise, where all are as good, the truth
+# is this many times as far from one as they are from each other.
+SMOOTHEST = 1.2
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,8 @@ class Filled:
     origins : (P,) int64 ndarray
         Known pixels that they are copied from.
     values, spread : (P, C) float64 ndarray
-        What they are filled with, and the root mean squared difference of what other sources would put there.
+        What they are filled with, and how far, within a patch and as a root mean square, what other sources would put
+        there is from that.
     """
 
     pixels: np.ndarray
@@ -101,7 +109,10 @@ def _levels(values, hole, blank, copyable):
     coarser = max(0, math.ceil(math.log2(depth / COARSEST_DEPTH)))
     room = max(0, math.floor(math.log2(min(hole.shape) / (COARSEST_PATCHES * size))))
     compared = layers(values, ~(hole | blank), 2 ** min(coarser, room) + 1)
-    return build(compared, hole, blank, copyable, size, 1 + min(coarser, room))
+    levels = build(compared, hole, blank, copyable, size, 1 + min(coarser, room))
+    while len(levels) > 1 and np.count_nonzero(levels[-1].allowed) < FEWEST_SOURCES * len(levels[-1].targets):
+        levels.pop()
+    return levels
 
 
 def _solve(levels, rng, tell):
@@ -204,18 +215,19 @@ def _finer(coarse, level, sources):
 
 
 def _spread(level, values, known, copies, rng):
-    """Root mean squared difference from `copies`, (P, C), of what the best sources in each of two random halves would put there."""
+    """How far what the best sources in each of two random halves would put there is from `copies`, (P, C), within a patch."""
     height, width = level.hole.shape
     compared, weights = _rounded(level.layers), (~level.blank).astype(np.int16)
-    squares = np.zeros_like(copies)
-    given = values.astype(np.float32)
-    made = np.empty(copies.shape, np.float32)
+    flat, squares = values.reshape(-1, values.shape[2]), np.zeros((height * width, values.shape[2]))
+    origins = np.empty(len(level.pixels), np.int64)
     first = rng.random((height // SQUARE + 1, width // SQUARE + 1)) < 0.5
     for chosen in (first, ~first):
         half = level.allowed & np.kron(chosen, np.ones((SQUARE, SQUARE), bool))[:height, :width].ravel()
         sources = np.full(level.hole.size, -1, np.int32)
         for _ in range(OTHER_SWEEPS):
             sources, costs = _sweep(level, compared, weights, level.targets, sources, half, rng)
-        kernels.vote(given, ~known, level.size, level.pixels, sources, _votes(level, level.targets, costs), made)
-        squares += np.where(np.isnan(made), 0, made - copies) ** 2
-    return np.sqrt(squares / 2)
+        kernels.choose(~known, level.size, level.pixels, sources, _votes(level, level.targets, costs), origins)
+        squares[level.pixels] += np.where(origins[:, None] >= 0, flat[origins] - copies, 0.0) ** 2
+    spread = [around(plane, level.hole, level.size) for plane in np.moveaxis(squares.reshape(height, width, -1), 2, 0)]
+    # Sums that are updated pixel by pixel end a little below 0 where they should be 0.
+    return SMOOTHEST * np.sqrt(np.maximum(np.stack(spread, axis=-1).reshape(squares.shape)[level.pixels], 0.0) / 2)

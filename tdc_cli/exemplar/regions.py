@@ -36,7 +36,19 @@ def room(tall, wide):
 
 
 def together(hole):
-    """Number of the group of holes, from 1 on, that each pixel of them and near them is in, (H, W) int, 0 elsewhere; and boxes of the groups."""
+    """Groups of holes that lie near each other.
+
+    Parameters
+    ----------
+    hole : (H, W) bool ndarray
+
+    Returns
+    -------
+    labels : (H, W) int ndarray
+        Of the pixels of a group and near it its number, from 1 on; 0 elsewhere.
+    boxes : list of (slice, slice)
+        Rows and columns of every group.
+    """
     labels, _ = label(maximum_filter(hole, APART + 1), np.ones((3, 3)))
     return labels, find_objects(labels)
 

@@ -21,12 +21,14 @@ from .pyramid import halved, nearest
 
 # The coarsest scale is at least this wide, and shifts up to FARTHEST of its pixels are tried there.
 COARSEST, FARTHEST = 24, 4
-# Pixels that a step looks at, at most; the least that an affine map asks for.
-MOST, LEAST = 4000, 200
+# Pixels that a step looks at, at most, and the choice between maps, since those of the steps may agree by chance; the
+# least that an affine map asks for.
+MOST, MORE, LEAST = 4000, 40_000, 200
 # Steps at a scale; a step that moves no pixel by more than this ends them.
 STEPS, SETTLED = 12, 5e-3
-# A simpler map may agree worse by this factor; a difference is an outlier from this many median ones on.
-SIMPLER, OUTLIER = 1.02, 6.0
+# A simpler map may agree worse by this many standard errors of a mean of squares; a difference is an outlier from this
+# many median ones on.
+SIMPLER, OUTLIER = 4.0, 6.0
 # Share of a pixel that is known, from which on it counts as known.
 WHOLE = 0.999
 IDENTITY = np.eye(3)
@@ -96,13 +98,24 @@ def register(one, other, start=None):
     pure = np.allclose(start[:2, :2], np.eye(2), atol=1e-9)
     candidates = [IDENTITY, shift, start, affine] if pure else [start, affine]
     costs = [agreement(one, other, m) for m in candidates]
-    chosen = next(k for k, cost in enumerate(costs) if cost <= SIMPLER**2 * min(costs) + 1e-12)
+    fair = [cost / (1 + _noise_left(one, m)) for cost, m in zip(costs, candidates, strict=True)]
+    worse = 1 + SIMPLER * np.sqrt(2 / len(points(one.known[0], MORE)[0]))
+    chosen = next(k for k, cost in enumerate(fair) if cost <= worse * min(fair) + 1e-12)
     return candidates[chosen], costs[chosen]
+
+
+def _noise_left(one, map_):
+    """Share of the variance of the noise that is left between pixels, where the mean of four is taken.
+
+    Without it noise would seem to move.
+    """
+    parts = moved(map_, *points(one.known[0])) % 1
+    return float(((1 - parts) ** 2 + parts**2).prod(axis=0).mean())
 
 
 def agreement(one, other, map_):
     """Mean squared difference of two frames where both are known, outliers cut, the change of light taken out; infinite where none is."""
-    apart, *_ = _differences(one, other, 0, map_)
+    apart, *_ = _differences(one, other, 0, map_, MORE)
     if not len(apart):
         return np.inf
     limit = OUTLIER * float(np.median(np.abs(apart)))
@@ -119,15 +132,15 @@ def whole(map_):
     return bool((map_[:2, :2] == np.eye(2)).all() and (map_ == np.rint(map_)).all())
 
 
-def points(known):
-    """Rows and columns of up to `MOST` of the known pixels, evenly."""
+def points(known, most=MOST):
+    """Rows and columns of up to `most` of the known pixels, evenly."""
     places = np.flatnonzero(known)
-    return np.divmod(places[:: -(-len(places) // MOST) or 1], known.shape[1])
+    return np.divmod(places[:: -(-len(places) // most) or 1], known.shape[1])
 
 
-def _differences(one, other, level, map_):
+def _differences(one, other, level, map_, most=MOST):
     """Differences of the frames where both are known, their median taken out, and which (rows, columns, places) they belong to."""
-    rows, columns = points(one.known[level])
+    rows, columns = points(one.known[level], most)
     places = moved(map_, rows, columns)
     sure = map_coordinates(other.known[level].astype(np.float32), places, order=1, mode="constant") >= WHOLE
     rows, columns, places = rows[sure], columns[sure], places[:, sure]

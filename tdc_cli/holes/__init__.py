@@ -3,6 +3,7 @@
 Everywhere in this package a bool array says what is *observed*: True = observed.
 """
 
+from .infrared import from_infrared
 from .marks import (
     FAINT,
     Mask,
@@ -43,6 +44,7 @@ __all__ = [
     "from_boxes",
     "from_color",
     "from_image",
+    "from_infrared",
     "from_levels",
     "grown",
     "in_any_channel",

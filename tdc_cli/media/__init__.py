@@ -14,22 +14,25 @@ from ..names import STANDARD
 from .files import check_file, read_bytes, write_bytes
 from .formats import EXTENSIONS, FORMATS, check, extensions, losses, named
 from .limits import check_type
+from .pages import Pages
 from .pixels import Media, Pixels
 
 __all__ = [
-    "EXTENSIONS", "FORMATS", "Media", "Pixels", "check", "encode", "extensions",
+    "EXTENSIONS", "FORMATS", "Media", "Pages", "Pixels", "check", "encode", "extensions",
     "losses", "named", "read", "read_any", "silence_codecs", "write", "write_array",
 ]  # fmt: skip
 
 _OTHERS = "pillow"  # the codec of files that no signature is known of: it knows by itself what they are
 
 
-def read(path):
+def read(path, pages=None):
     """Read a file, or standard input where `path` is ``-``.
 
     Parameters
     ----------
     path : path-like
+    pages : Pages or None
+        Which page of several is meant; None: there must be no more than one that is a picture of its own.
 
     Returns
     -------
@@ -43,7 +46,7 @@ def read(path):
     check_file(path, piped=True)
     if str(path) != STANDARD:
         _check_extension(path)
-    made = read_any(path)
+    made = read_any(path, pages)
     check_type(made.dtype, path)
     return made
 
@@ -59,10 +62,10 @@ def _check_extension(path):
     named(path)
 
 
-def read_any(path):
+def read_any(path, pages=None):
     """As `read`, but of any extension and with values of any type: masks may be of bool or of 32-bit integers."""
     content, sha256 = read_bytes(path)
-    return replace(_decode(content, path), path=str(path), sha256=sha256)
+    return replace(_decode(content, path, pages), path=str(path), sha256=sha256)
 
 
 def silence_codecs():
@@ -71,14 +74,20 @@ def silence_codecs():
         logging.getLogger(codec).setLevel(logging.CRITICAL)
 
 
-def _decode(content, path):
+def _decode(content, path, pages):
     """Media of the bytes of a file: by its content, which must be what its name says."""
     silence_codecs()
     claimed = EXTENSIONS.get(Path(path).suffix.lower())
     found = next((f for f in FORMATS.values() if content.startswith(f.signatures)), None)
     if found is None and claimed and claimed.name == "NPY":  # whose codec tells best what an array should be
         found = claimed
-    made = _codec(found.codec if found else _OTHERS).decode(content, path)
+    codec = _codec(found.codec if found else _OTHERS)
+    if pages is not None and found is FORMATS["TIFF"]:
+        made = codec.decode(content, path, pages)
+    else:
+        made = codec.decode(content, path)
+        if pages is not None and pages.named:
+            raise InputError(f"{path}: is a {made.format} file, and {pages.named} is for pages of TIFF files; leave it out")
     if claimed and made.format != claimed.name:
         raise InputError(f"{path}: named like a {claimed.name} file but its content is {made.format}; rename it or convert it")
     return made

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError, OutputError
+from . import elsewhere
 
 # Kinds of metadata -> words for them. A format that cannot hold one of these leaves it out, with a warning.
 METADATA = {
@@ -53,6 +54,8 @@ class Format:
         Name of the module that reads and writes it.
     signatures : tuple of bytes
         What its files begin with, where its codec is not Pillow's.
+    read_as_well : tuple of str
+        Extensions of files that are read as one of this format, and not written.
     """
 
     name: str
@@ -64,6 +67,7 @@ class Format:
     largest: int | None = None
     codec: str = "pillow"
     signatures: tuple = ()
+    read_as_well: tuple = ()
 
     def refusal(self, media):
         """Why `media` cannot be written without a change, in words that follow "cannot hold", or None."""
@@ -101,7 +105,7 @@ FORMATS = {
         Format("PNG", (".png",), _PICTURE, ("uint8", "uint16"), _COMMON | {"text", "transparency", "colour_chunks", "chunks"}),
         Format(
             "JPEG", (".jpg", ".jpeg"), ("L", "RGB", "CMYK"), ("uint8",), _COMMON | {"comment", "iptc", "photoshop"},
-            lossless=False, largest=65_500,
+            lossless=False, largest=65_500, read_as_well=(".mpo",),
         ),
         Format(
             "TIFF", (".tif", ".tiff"), (*_PICTURE, "CMYK", "array"), ALL_TYPES, _COMMON | {"premultiplied", "tags", "iptc", "photoshop"},
@@ -118,11 +122,11 @@ FORMATS = {
         ),
     )
 }  # fmt: skip
-EXTENSIONS = {extension: f for f in FORMATS.values() for extension in f.extensions}
+EXTENSIONS = {extension: f for f in FORMATS.values() for extension in (*f.extensions, *f.read_as_well)}
 
 
 def extensions():
-    """Every extension that can be read and written, such as ``.png``, sorted."""
+    """Every extension that can be read, such as ``.png``, sorted."""
     return sorted(EXTENSIONS)
 
 
@@ -138,7 +142,11 @@ def named(path, error=InputError, table=FORMATS):
         The formats there are.
     """
     suffix = Path(path).suffix.lower()
-    known = {extension: f for f in table.values() for extension in f.extensions}
+    read = error is InputError
+    known = {extension: f for f in table.values() for extension in (*f.extensions, *(f.read_as_well if read else ()))}
+    way = elsewhere.way_out(path) if read and suffix not in known else None
+    if way:
+        raise InputError(f"{path}: {way}")
     if suffix not in known:
         what = f"extension {suffix!r} is not known" if suffix else "no extension"
         raise error(f"{path}: {what}; use one of {', '.join(sorted(known))}")

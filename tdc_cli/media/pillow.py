@@ -69,6 +69,8 @@ def _check_kind(picture, path, page, stored):
     if name not in FORMATS:
         raise InputError(f"{path}: {name} is not read; convert it to PNG, JPEG or TIFF")
     if page is not None:
+        if page:
+            picture.info.clear()  # what the first page says would be taken for what this one says
         picture.seek(page)
     elif picture.format != "MPO":
         check_single(getattr(picture, "n_frames", 1), path)

@@ -10,12 +10,15 @@ import numpy as np
 
 from ..errors import InputError
 from . import formats, metadata, pillow, tiff_tags
+from .files import check_file
 from .limits import check_single, check_size
+from .pages import Pages
 from .pixels import Media
 
 _COLOURS = {0: ("L", 1), 1: ("L", 1), 2: ("RGB", 3), 5: ("CMYK", 4)}  # photometric interpretation -> mode and channels
 _WHITE_IS_ZERO, _RGB = 0, 2
 _PREMULTIPLIED, _STRAIGHT = 1, 2  # kinds of alpha
+FURTHER = "further pages"
 COPIES = "reduced copies or masks on further pages"
 _DESCRIPTION = 270
 _REDUCED, _MASK = 1, 4  # bits of the kind of a page that is no picture of its own
@@ -24,6 +27,7 @@ _REDUCED, _MASK = 1, 4  # bits of the kind of a page that is no picture of its o
 TILE, LARGEST_TIFF, LARGEST_STRIP = 256, 2**32 - 2**25, 2**26
 # Values of a float that stand for what is missing are NaN from here on: sums with them would not be finite.
 HUGE = 1e290
+LARGE = 3_000_000_000  # bytes; above that the positions in a file may need more than 32 bits
 
 # The codecs' own errors are RuntimeErrors, and of some damage tifffile says that it cannot be.
 DAMAGE = (*metadata.DAMAGE, RuntimeError, MemoryError, AssertionError)
@@ -76,17 +80,31 @@ def main_pages(file):
     return main, len(pages) - len(main)
 
 
-def decode(content, path):
-    """Media of the bytes of a TIFF file with one page that is a picture of its own, upright."""
+def decode(content, path, chosen=None):
+    """Media of a page of the bytes of a TIFF file, upright.
+
+    Parameters
+    ----------
+    content : bytes
+    path : path-like
+    chosen : pages.Pages or None
+        Which page is meant; its infrared scan, where it is read too, is the metadata ``infrared``, an (H, W) ndarray. None: only one page
+        may be a picture of its own.
+    """
     if not _is_read_by_tifffile(content):
         return pillow.decode(content, path)
     with opened(io.BytesIO(content), path) as file:
         pages, copies = main_pages(file)
-        page = pages[0]
-        check_single(len(pages), path, page.index)
+        if chosen is None:
+            check_single(len(pages), path, pages[0].index)
+        chosen = chosen or Pages(pages[0].index)
+        page, scan = chosen.chosen(pages, path)
         made = decode_page(file, page, path) if suits(page) else pillow.decode(content, path, page.index)
         more, left = beside(page)
-        left += [COPIES] * bool(copies)
+        left += [COPIES] * bool(copies) + [FURTHER] * (not chosen.all and len(pages) > 1 + (scan is not None))
+        if scan is not None:
+            more["infrared"] = decode_page(file, scan, path).values
+            left.append("infrared scan, by which its dust is found")
     found = made.metadata | more
     return _with_nodata(replace(made, metadata=found, notes=(*made.notes, *metadata.left_out(path, left))))
 
@@ -242,6 +260,30 @@ def _options(media):
 def _values(media, options):
     """The values of `media` in the order in which they are written."""
     return np.ascontiguousarray(np.moveaxis(media.values, 2, 0) if options["planarconfig"] == "separate" else media.values)
+
+
+def page_numbers(path):
+    """Numbers of the pages of a TIFF file that are pictures of their own, and words for what is left out of a file of them, two lists.
+
+    Raises
+    ------
+    InputError
+        No such file, or none that is made out.
+    """
+    check_file(path)
+    with opened(path, path) as file:
+        check_chain(file)
+        pages, copies = main_pages(file)
+        return [page.index for page in pages], stack(file, pages, copies)[1]
+
+
+def encode_pages(pages, path):
+    """Bytes of a TIFF file of completed `pages`, a list of Media, with what the file that they come from says beside their pixels."""
+    with opened(path, path) as file:
+        kept, _ = stack(file, *main_pages(file))
+    buffer = io.BytesIO()
+    write_pages(pages, buffer, large=sum(page.values.nbytes for page in pages) > LARGE, stack=kept)
+    return buffer.getvalue()
 
 
 def write_pages(frames, file, *, large, stack=None):

@@ -17,9 +17,10 @@ A method that works locally has two more functions, so that a large picture can 
 many pixels it must see on each side of what is used of a region, beside `DEEP` times the depth of the holes there; None: the whole, with
 this config. ``share(samples, config, *, rng, monitor)``, which may be left out, decides what is decided once for all regions: from a
 list of a few parts of the picture, (values, observed, wanted) each, it makes any object that can be pickled, and `complete` gets a `Part`
-as a further keyword `part`. ``undivided(lost)``, which may be left out as well, says which of the pixels of a frame that are wanted and of
-which nothing is known, (H, W) bool, are to be completed in one region with those around them, however large a region usually is; `complete`
-then gets the rows and columns that are used of a region, slices of what it sees, as a keyword `used`.
+as a further keyword `part`. ``undivided(lost)``, which may be left out as well, says which of the pixels of a frame that
+are wanted and of which nothing is known, (H, W) bool, are to be completed in one region with those around them, however
+large a region usually is; `complete` then gets the rows and columns that are used of a region, slices of what it sees,
+as a keyword `used`.
 
 To add a method, write the module and add a line to `REGISTRY`. It holds names only, so that listing methods imports none of them, nor
 NumPy: a shell completes their names.
@@ -188,7 +189,7 @@ class Method:
 
     @property
     def undivided(self):
-        """Function that says which pixels are to be completed in one region, see the package; None where regions may lie anyhow."""
+        """Function that says which pixels are to be completed in one region, see the package; None: regions may lie anyhow."""
         return getattr(self.load(), "undivided", None)
 
     @property

@@ -33,7 +33,7 @@ class Config(patches.Config):
     )
 
 
-# Deep holes have regions of their own, since what is invented is of one piece; what else is missing is divided as with `patches`.
+# Deep holes have regions of their own, since what is invented is of one piece; all else is divided as with `patches`.
 margin = patches.margin
 undivided = deep
 
@@ -90,8 +90,10 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     holes = _within(everywhere, used)
     left_out = core if everywhere.any() else None
     if not holes.any():
-        return patches.complete(values, observed, config, rng=rng, monitor=monitor, wanted=wanted, part=part, left_out=left_out)
-    box = _box(_within(asked.any(axis=2), used)) if config.noise_std == 0 else tuple(slice(0, n) for n in values.shape[:2])
+        return patches.complete(values, observed, config, rng=rng, monitor=monitor, wanted=wanted, part=part,
+                                left_out=left_out)  # fmt: skip
+    missing = asked.any(axis=2)
+    box = _box(_within(missing, used)) if config.noise_std == 0 else tuple(slice(0, n) for n in values.shape[:2])
     if part is not None:
         part = Part(tuple(start + side.start for start, side in zip(part.origin, box, strict=True)), part.shared)
     done = patches.complete(
@@ -103,9 +105,9 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     sd, invented = np.zeros(values.shape), holes
     if done.sd is not None:
         sd[box] = done.sd
-        there = known[box].any(axis=2)
-        invented = holes.copy()
-        invented[box] &= ~_sure(done.mean.reshape(known[box].shape), done.sd.reshape(known[box].shape), there, lost[box], config.line)
+        invented, there = holes.copy(), known[box]
+        sure = _sure(done.mean.reshape(there.shape), done.sd.reshape(there.shape), there.any(axis=2), lost[box], config.line)
+        invented[box] &= ~sure
     made = np.broadcast_to(invented[..., None], known.shape)
     estimated = asked & _within(np.ones(values.shape[:2], bool), used)[..., None]
     exemplar.fill_picture(mean.reshape(flat), sd.reshape(flat), (known | estimated) & ~made, made, source, rng,
@@ -123,8 +125,10 @@ def _complete_clip(values, observed, config, rng, monitor, source, wanted, used)
     known = by_frame(observed, config.frames)
     complete_ = known.all(axis=3) if source is None else known.all(axis=3) & source
     # A frame without a pixel to copy is left to the groups.
-    lost = ~known.any(axis=3) if wanted is None else ~known.any(axis=3) & by_frame(wanted, config.frames).any(axis=3)
-    holes = _within(np.stack([deep(frame) & whole.any() for frame, whole in zip(lost, complete_, strict=True)]), used)
+    able, lost = complete_.any(axis=(1, 2)), ~known.any(axis=3)
+    if wanted is not None:
+        lost &= by_frame(wanted, config.frames).any(axis=3)
+    holes = _within(np.stack([deep(frame) & able_ for frame, able_ in zip(lost, able, strict=True)]), used)
     if not holes.any():
         return patches.complete(values, observed, config, rng=rng, monitor=monitor, wanted=wanted)
 

@@ -123,7 +123,8 @@ def fill_picture(mean, sd, observed, wanted, source, rng, tell, predicted=None):
         for k, region in enumerate(regions):
             box = region.box
             blank = unknown[box] & ~region.hole
-            done = fill(mean[box], region.hole, blank, copyable[box], rng=rng, tell=lambda share, k=k: tell((k + share) / len(regions)))
+            done = fill(mean[box], region.hole, blank, copyable[box], rng=rng,
+                        tell=lambda share, k=k: tell((k + share) / len(regions)))  # fmt: skip
             rows, columns = np.divmod(done.pixels, region.hole.shape[1])
             open_ = ~observed[box][rows, columns]
             for whole, made in ((mean, done.values), (sd, done.spread)):

@@ -121,7 +121,10 @@ def margin(config):
 
 
 def share(samples, config, *, rng, monitor=silent, left_out=None):
-    """`Shared` of all regions: both parts of the run on the samples, with what is held out there; `left_out` as of `complete`."""
+    """`Shared` of all regions: both parts of the run on the samples, with what is held out there.
+
+    `left_out` is as of `complete`.
+    """
     config = replace(config, start="field")
     samples = [tuple(a.reshape(*a.shape[:2], -1) for a in sample) for sample in samples]
     values, observed, wanted = (np.concatenate(arrays, axis=1) for arrays in zip(*samples))
@@ -247,7 +250,8 @@ def _completed_part(values, observed, wanted, config, part, monitor, left_out):
     rng = np.random.default_rng(shared.grids)
     progress = Progress(monitor, len(blocks(values)), sum(s.passes for s in schedules))
     draft = _draft(values, observed, wanted, np.zeros_like(observed), schedules, noise, config, rng, progress, part, left_out)
-    estimate, weight = _finished(values, observed, _worth(observed, wanted, left_out), draft, best, noise, rng, progress, part)
+    worth = _worth(observed, wanted, left_out)
+    estimate, weight = _finished(values, observed, worth, draft, best, noise, rng, progress, part)
     parameters = _used(config, schedules, draft, best, weight)
     done = Completion(mean=estimate, noise_std=math.sqrt(noise) if noise else None, parameters=parameters)
     if not config.calibrate:

@@ -26,6 +26,10 @@ LEAST_SPAN = 1e-3
 LOUDEST = 1e6
 # Estimates this many spans of the observed entries outside of their range are warned of.
 FAR = 10
+# Estimates of a slice of which nothing is observed are about 0 where their mean size is below this share of that of the observed entries.
+ABOUT_ZERO = 0.05
+# Methods that fill such a slice with the level of the others.
+LEVEL = ("datc", "field")
 # Up to this many entries a second thread of the linear algebra costs more than it gives: calls are many and short, and on
 # a busy machine each waits for the slowest thread.
 ONE_THREAD = 1_000_000
@@ -162,7 +166,21 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, w
     if 0 < FAR * span < beyond:
         text = f"estimates lie outside of the range of the observed entries by up to {beyond / span:.3g} times that range"
         done = replace(done, warnings=(*done.warnings, f"{text}; try another method"))
-    return done
+    return replace(done, warnings=(*done.warnings, *_slices_of_zero(method, done.mean, observed, ~observed if wanted is None else wanted)))
+
+
+def _slices_of_zero(method, mean, observed, wanted):
+    """Iterator over warnings of slices with nothing observed, one for every mode in which the estimates of some are about 0."""
+    size = np.mean(np.abs(mean), where=observed)
+    for mode, count in enumerate(mean.shape):
+        others = tuple(k for k in range(mean.ndim) if k != mode)
+        lost = np.flatnonzero(wanted.any(axis=others) & ~observed.any(axis=others))
+        sizes = [np.mean(np.abs(np.take(mean, k, mode)), where=np.take(wanted, k, mode)) for k in lost]
+        blank = sum(each < ABOUT_ZERO * size for each in sizes)
+        if blank:
+            better = " or ".join(name for name in LEVEL if name != method.name)
+            yield (f"method {method.name} fills {blank} of {count} slices of mode {mode}, of which nothing is known, with about 0, and "
+                   f"entries that are known have a size of {size:.3g}; method {better} does better")  # fmt: skip
 
 
 def check_modes(config, order):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .. import media, methods
 from ..errors import OutputExists, TdcError
-from ..memory import budget
+from ..memory import budget, lacking
 from . import outputs
 from .describe import describe
 from .execute import run as complete_one
@@ -126,14 +126,15 @@ def _guarded(request, work):
         text = str(error)
     except TdcError as error:
         text = str(error)
-    except OSError as error:
-        text = f"{error.filename or path}: {error.strerror or error}"
-    except MemoryError:
-        text = "not enough memory; try fewer `jobs`, or a smaller picture"
     except Exception as error:
-        text, trace = f"unexpected {type(error).__name__}: {error}; run again with -v for the traceback", traceback.format_exc()
+        if lacking(error):
+            text = "not enough memory; try fewer `jobs`, or a smaller picture"
+        elif isinstance(error, OSError):
+            text = f"{error.filename or path}: {error.strerror or error}"
+        else:
+            text, trace = f"unexpected {type(error).__name__}: {error}; run again with -v for the traceback", traceback.format_exc()
     text = " ".join(text.split())
-    return Record(path, "failed", text if path in text else f"{path}: {text}", trace=trace)
+    return Record(path, "failed", text if " ".join(path.split()) in text else f"{path}: {text}", trace=trace)
 
 
 def _finished(request):

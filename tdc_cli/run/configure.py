@@ -1,8 +1,9 @@
 """The method of a request and its parameters."""
 
+import sys
 from dataclasses import fields
 
-from .. import methods
+from .. import memory, methods
 from ..errors import ConfigError
 from ..names import CLIP, PICTURE, TENSOR
 
@@ -21,6 +22,8 @@ def check_method(request, method):
         able = ", ".join(m.name for m in methods.REGISTRY.values() if m.needs is None and m.takes("source"))
         raise ConfigError(f"method {method.name} copies nothing; leave out `source` or use one of: {able}")
     config = _configured(request, method, None, _of_kind(request, None))
+    if "numba" in sys.modules:  # which the method has loaded
+        memory.check_room(memory.COMPILER)
     if request.kind == TENSOR:
         _check_ordered_modes(request, method, config)
 

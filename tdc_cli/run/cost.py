@@ -75,7 +75,9 @@ COSTS = {
 
 # Of what works otherwise on clips: 20 frames of 176x144 with strokes or text over 13 % of every second one (190 and 320 s), with 60 %
 # of the entries missing (260 s) and under noise (190 s), and 9 frames with strokes over one (17 s).
-CLIP_COSTS = dict.fromkeys(("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 1500, 250e6, 120, most=170, deep=100))
+CLIP_COSTS = dict.fromkeys(
+    ("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 1500, 250e6, 120, most=170, deep=100)
+)  # fmt: skip
 
 
 def cost(method, entries, missing, deep=0, channels=1):
@@ -114,7 +116,8 @@ def clip_cost(method, entries, windows):
     entries : int
         Of a frame.
     windows : list of tuple of int
-        Frames that the method sees of each chunk, entries in them that are to be estimated, and those of them inside of deep holes.
+        Frames that the method sees of each chunk, entries in them that are to be estimated, and those of them inside of
+        deep holes.
 
     Returns
     -------

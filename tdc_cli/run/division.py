@@ -20,11 +20,15 @@ from .solve import estimates_known, gives_uncertainty
 REGION_BYTES = 1e9
 # A picture of up to so many pixels is one region, if its memory is no more than `REGION_BYTES`.
 WHOLE = 1_500_000
-# What is not to be divided of a clip may take more, since at the end of a region it becomes another; and sees so many pixels on each side.
+# What is not to be divided of a clip may take more, since what is invented changes at the end of a region; and sees so
+# many pixels on each side.
 UNDIVIDED_BYTES, BESIDE = 2.5e9, 64
 # Sides of the tiles of pictures and of clips, in pixels: the largest that fits is taken.
 SIDES = (1024, 512, 256, 128)
 CLIP_SIDES = (384, 256, 192, 128)
+# Memory that a tile of a clip takes at most where that is possible, and how many frames of it should be completed at a time: each chunk
+# looks at as many beside them.
+CLIP_BYTES, LEAST_FRAMES = 1.6e9, 8
 # Bytes of what says where something is missing while it is made, for each pixel or entry: the mask as decoded and as
 # read, what it marks, what is observed. And of what draws them.
 _MARKS, _DRAWN = 4, 17
@@ -167,13 +171,15 @@ def _together(held, largest, workers):
 
 def _estimated(seen, channels, plane):
     """Entries of what is seen of a tile, those of them that are to be filled, and of these the ones inside of deep holes."""
-    missing = seen.coverage.within(*plane)[0]
-    return channels * int(np.prod([end - start for start, end in plane])), missing, _deep(seen, channels, missing, plane)
+    size, missing = channels * int(np.prod([end - start for start, end in plane])), seen.coverage.within(*plane)[0]
+    return size, missing, _deep(seen, channels, missing, plane)
 
 
 def _deep(seen, channels, missing, plane=()):
     """Entries inside of deep holes, of those that are missing in a tile of one frame."""
-    return 0 if seen.undivided is None else min(missing, channels * int(np.count_nonzero(seen.undivided[tuple(slice(*side) for side in plane)])))
+    if seen.undivided is None:
+        return 0
+    return min(missing, channels * int(np.count_nonzero(seen.undivided[tuple(slice(*side) for side in plane)])))
 
 
 def _check_whole(request, method, source, space, allowed, divides):
@@ -202,18 +208,31 @@ def _of_clip(request, method, config, incomplete, seen):
     known = estimates_known(config)
     changed = np.arange(incomplete.begin, incomplete.end) if known else np.flatnonzero(seen.counts)
     estimated = np.full(source.count, entries) if known else seen.counts
-    most = request.chunk or _usual_length(method, entries, int(estimated.max()))
+    most, allowed = request.chunk or _usual_length(method, entries, int(estimated.max())), budget(request.memory)
     undivided = whole_boxes(seen.undivided, method.margin(config) or 0, BESIDE)
     planes = _planes(request, method, config, incomplete, seen, most, undivided)
-    if planes:
-        lengths = [_usual_length(method, *_estimated(seen, channels, plane)[:2], UNDIVIDED_BYTES) for _, plane in undivided]
-        most = request.chunk or min(lengths, default=method.chunk)
+    notes = []
+    if planes and not request.chunk:
+        sizes = [(*_estimated(seen, channels, plane)[:2], UNDIVIDED_BYTES) for _, plane in undivided]
+        entire = (_estimated(seen, channels, plane)[0] for used, plane in planes if (used, plane) not in undivided)
+        sizes += [(size, size, CLIP_BYTES) for size in entire]
+        usual = min(_usual_length(method, *size) for size in sizes)
+        most = usual
+        if allowed is not None:
+            most = min(_usual_length(method, size, densest, min(space, allowed)) for size, densest, space in sizes)
+        if most < usual:
+            notes.append(
+                f"{source.path}: {most} frames are completed at a time, to keep to {words_of(allowed)} of memory; where "
+                f"there is more, `chunk={most}` gives the same result"
+            )
     regions = divide(changed, incomplete.begin, incomplete.end, most, method.context, source.shape[:2])
     _check_regions(incomplete, seen, method, regions, most)
     windows = [(r.stop - r.start, int(estimated[r.start : r.stop].sum())) for r in regions]
     if not planes:
         windows = [(n, m, _deep(seen, n * channels, m)) for n, m in windows]
-        return Division(regions, False, _workers(request, regions, clip_cost(method, entries, windows)[1]), *clip_cost(method, entries, windows))
+        seconds, space = clip_cost(method, entries, windows)
+        _check_clip(request, source, space)
+        return Division(regions, False, _workers(request, regions, space), seconds, space)
     total, parts = max(1, int(seen.coverage.missing.sum())), []
     for _, plane in planes:
         size, missing, _ = _estimated(seen, channels, plane)
@@ -221,7 +240,18 @@ def _of_clip(request, method, config, incomplete, seen):
         parts.append(clip_cost(method, size, [(n, m, _deep(seen, n * channels, m, plane)) for n, m in counts]))
     regions = tiled(regions, planes)
     space = max(space for _, space in parts)
-    return Division(regions, True, _workers(request, regions, space), sum(seconds for seconds, _ in parts), space)
+    _check_clip(request, source, space)
+    seconds = sum(seconds for seconds, _ in parts)
+    return Division(regions, True, _workers(request, regions, space), seconds, space, tuple(notes))
+
+
+def _check_clip(request, source, space):
+    """Refuse regions of a clip that take more memory than the user has named."""
+    if request.memory is not None and space > budget(request.memory):
+        raise InputError(
+            f"{source.path}: takes about {words_of(space)} of memory, and may take {words_of(budget(request.memory))}; give "
+            f"{_more(space)}, a smaller `chunk`, or a part of it"
+        )
 
 
 def _workers(request, regions, space):
@@ -236,7 +266,7 @@ def _planes(request, method, config, incomplete, seen, most, undivided):
     """Tiles of all frames, where whole frames in their usual number would take more memory than a region may; else nothing."""
     margin = method.margin(config)
     wanted = min(request.chunk or method.chunk, incomplete.end - incomplete.begin)
-    if margin is None or method.context == 0 or request.region == "whole" or not seen.counts.any():
+    if margin is None or method.context == 0 or incomplete.source.fields or request.region == "whole" or not seen.counts.any():
         return []
     if request.region is None and most >= wanted and not request.chunk:
         return []
@@ -247,19 +277,25 @@ def _planes(request, method, config, incomplete, seen, most, undivided):
         return []
     for side in CLIP_SIDES if request.region is None else (request.region,):
         planes = tiles(seen.coverage, side, margin, everything=known, undivided=undivided)
-        sizes = [_estimated(seen, entries // pixels, plane)[0] for used, plane in planes if (used, plane) not in undivided] or [0]
+        others = [plane for used, plane in planes if (used, plane) not in undivided]
+        sizes = [_estimated(seen, entries // pixels, plane)[0] for plane in others] or [0]
         if request.region is not None:
             return planes
-        if clip_cost(method, max(sizes), [(frames, frames * max(sizes))])[1] <= REGION_BYTES:
+        least = min(wanted, LEAST_FRAMES) + 2 * method.context
+        if clip_cost(method, max(sizes), [(least, least * max(sizes))])[1] <= CLIP_BYTES:
             break
     return planes if max(sizes) < entries else []
 
 
-def _usual_length(method, entries, densest, most_bytes=REGION_BYTES):
-    """Frames of a region whose memory stays below `most_bytes`, or one; `densest` entries of a frame are to be estimated at most."""
+def _usual_length(method, entries, densest, allowed=None):
+    """Frames of a region whose memory stays below `allowed` bytes, or one.
+
+    At most `densest` entries of a frame are to be estimated. None: `REGION_BYTES` are allowed.
+    """
+    allowed = REGION_BYTES if allowed is None else allowed
     for most in range(method.chunk, 1, -1):
         _, space = clip_cost(method, entries, [(most + 2 * method.context, (most + 2 * method.context) * densest)])
-        if space <= most_bytes:
+        if space <= allowed:
             return most
     return 1
 

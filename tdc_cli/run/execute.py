@@ -58,8 +58,10 @@ def execute(plan, monitor=methods.silent, executor=None):
     begin = time.perf_counter()
     plan.store.open(plan.request.resume or plan.request.skip_existing, plan.request.output)
     with contextlib.closing(plan.store):
-        work = solve(plan, monitor, executor)
-        _check_files(plan)
+        try:
+            work = solve(plan, monitor, executor)
+        finally:  # a change is the reason for what comes of it
+            _check_files(plan)
         with files.together(plan.files.identities, plan.store.spent):
             report = _write(plan, work, begin, monitor)
             _check_files(plan)

@@ -13,11 +13,13 @@ from pathlib import Path
 from .. import media, methods
 from ..errors import ConfigError, InputError, MaskError, OutputError, TdcError
 from ..media import files
-from ..names import ALPHA
-from . import configure
+from ..names import ALPHA, INFRARED
+from . import configure, holes
 from .request import Request, check
 from .written import is_ours
 
+# What follows a picture's name in that of its mask, where the user does not say otherwise and no mask has the name itself.
+USUAL_SUFFIX = "_mask"
 # Request's field -> what is appended to the name of the picture, which thereby stays the only one of its name: a.png.json.
 APPENDED = {"report": ".json", "html": ".html", "uncertainty": ".npy", "panel": ".png", "save_incomplete": ""}
 
@@ -93,11 +95,13 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
 
     Raises
     ------
-    ConfigError, InputError, OutputError
+    ConfigError, InputError, MaskError, OutputError
         Contradictory options; no pictures; outputs that share a name, or that would replace an input. Those that exist: `check_free`.
     """
     check(template)
     configure.check_method(template, methods.get(template.method))
+    if template.source is not None:
+        holes.marked(template.source)  # what is wrong with it is told once, not of every picture
     folders = {key: path for key, path in template.outputs.items() if key != "mask"}  # which goes beside the incomplete picture
     _check_folders(folders, inputs)
     found = _Search(recursive, _passed_over(template, inputs, mask_suffix, folders.values()))
@@ -240,7 +244,10 @@ class _Search:
 
 
 class Companions:
-    """Files that belong to pictures, masks or references: one for all, or one of the same place and stem in a folder.
+    """Files that belong to pictures, masks or references: one for all, or one of the same place in a folder.
+
+    There it is called as the picture is, with or without the picture's extension in the name, and then the suffix; a mask without a suffix
+    may also be called as with `USUAL_SUFFIX`. Of these names the first that is there counts.
 
     Parameters
     ----------
@@ -258,28 +265,36 @@ class Companions:
 
     def of(self, place, picture):
         """Path of the file for the picture at `place`; MaskError or InputError if there is not exactly one."""
-        if self._given is None or str(self._given) == ALPHA or not Path(self._given).is_dir():
+        if self._given is None or str(self._given) in (ALPHA, INFRARED) or not Path(self._given).is_dir():
             return self._given
         folder = Path(self._given) / place.parent
         if folder not in self._listed:
-            self._listed[folder] = _stems(folder)
-        stem = place.stem + self._suffix
-        there = self._listed[folder].get(unicodedata.normalize("NFC", stem), [])
+            self._listed[folder] = _by_name(folder, self._suffix)
+        suffixes = [self._suffix] if self._suffix or self._kind != "mask" else ["", USUAL_SUFFIX]
+        names = [_name(name, suffix) for suffix in suffixes for name in (place.name, place.stem)]
+        there = next((self._listed[folder][name] for name in names if name in self._listed[folder]), [])
         error = MaskError if self._kind == "mask" else InputError
         if not there:
-            raise error(f"{picture}: no {self._kind} {folder / stem}.* ({', '.join(media.extensions())})")
+            raise error(f"{picture}: no {self._kind} {folder / (place.stem + self._suffix)}.* ({', '.join(media.extensions())})")
         if len(there) > 1:
             raise error(f"{picture}: several files could be its {self._kind}: {', '.join(map(str, there))}; leave one of them")
         return there[0]
 
 
-def _stems(folder):
-    """Picture files of a folder by their stem, in the form that does not depend on how accents were typed."""
+def _name(name, suffix=""):
+    """What a file is called, and its suffix, whatever the case of its extension and however its accents were typed."""
+    stem, extension = os.path.splitext(name)
+    return unicodedata.normalize("NFC", stem + (extension.lower() if extension.lower() in media.EXTENSIONS else extension) + suffix)
+
+
+def _by_name(folder, suffix):
+    """Picture files of a folder by their names without extension."""
     found = {}
     if folder.is_dir():
         for path in sorted(folder.iterdir()):
             if path.suffix.lower() in media.EXTENSIONS and not path.name.startswith("."):
-                found.setdefault(unicodedata.normalize("NFC", path.stem), []).append(path)
+                for name in {_name(path.stem.removesuffix(tail), tail) for tail in (suffix, USUAL_SUFFIX, "") if path.stem.endswith(tail)}:
+                    found.setdefault(name, []).append(path)
     return found
 
 

@@ -358,36 +358,54 @@ def may_be_copied(request, source):
 
 
 def _white(path, source, role, meaning):
-    """Pixels that a user's picture marks in white, (H, W) bool; MaskError, which names its `role` and what white means."""
+    """What the picture at `path` marks of `source`, as `marked`; MaskError where it has another size."""
+    found = marked(path, role, meaning)
+    if found.shape != tuple(source.shape[:2]):
+        sizes = (f"{width}x{height} pixels" for height, width in (found.shape, source.shape[:2]))
+        raise MaskError(f"{role} {path} is {next(sizes)} but {source.path} is {next(sizes)}; they must have the same size")
+    return found
+
+
+def marked(path, role="source", meaning="may be copied"):
+    """What the picture at `path` marks in white, whatever picture it is for: (H, W) bool.
+
+    Parameters
+    ----------
+    path : path-like
+    role, meaning : str
+        What the picture is called, and what white means, in messages.
+
+    Raises
+    ------
+    MaskError
+        No picture, or one that marks nothing.
+    """
     try:
         levels, _ = read_mask(path)
         unit = holes.unit_of(float(levels.max()), str(path))
     except MaskError as error:  # the words are those of masks
         raise MaskError(f"{role} {str(error).removeprefix('mask ')}") from error
-    if levels.shape != tuple(source.shape[:2]):
-        sizes = (f"{width}x{height} pixels" for height, width in (levels.shape, source.shape[:2]))
-        raise MaskError(f"{role} {path} is {next(sizes)} but {source.path} is {next(sizes)}; they must have the same size")
-    marked = np.asarray(levels, dtype=float) * unit >= WHITE
-    if not marked.any():
+    found = np.asarray(levels, dtype=float) * unit >= WHITE
+    if not found.any():
         raise MaskError(f"{role} {path} marks nothing; white = {meaning}")
-    return marked
+    return found
 
 
 def _marked_as_kept(request, source):
     """What a user's file says stays as it is: (H, W) bool, or of the shape of a tensor."""
     if request.kind != TENSOR:
-        marked = _white(request.keep, source, "keep", "stays as it is")
+        found = _white(request.keep, source, "keep", "stays as it is")
     else:
         try:
             given = tensor.read_mask(request.keep)
-            marked = ~holes.from_array(given, source.shape, name=str(request.keep), tensor=source.path).observed
+            found = ~holes.from_array(given, source.shape, name=str(request.keep), tensor=source.path).observed
         except MaskError as error:
             raise MaskError(str(error).replace("mask ", "keep ", 1)) from error
-        if not marked.any():
+        if not found.any():
             raise MaskError(f"keep {request.keep} marks nothing; any number but 0 = stays as it is")
-    if marked.all():
+    if found.all():
         raise MaskError(f"keep {request.keep} marks all of {source.path}: nothing is left to fill")
-    return marked
+    return found
 
 
 def with_values(request, source, decision, count):
@@ -400,14 +418,15 @@ def with_values(request, source, decision, count):
     """
     numbers = " or ".join(f"{number:g}" for number in dict.fromkeys(request.missing_value + source.nodata))
     alone = decision.source == "simulated" and decision.pattern is None
+    what = f"NaN or {numbers}" if numbers else "NaN"
     if request.keeps_nodata:
-        what = f"NaN or {numbers}" if numbers else "NaN"
         said = f"{count} further entries are {what} and stay as they are" if count else f"no entry that is otherwise known is {what}"
         return replace(decision, notes=(*decision.notes, f"{source.path}: {said}"))
     if count and alone:
         return replace(decision, source="value" if numbers else "nan")
     if count:
-        said = f"{source.path}: {count} further entries are {f'NaN or {numbers}' if numbers else 'NaN'} and count as missing"
+        way = "" if request.keep else "; `keep=nodata` leaves them as they are"
+        said = f"{source.path}: {count} further entries are {what} and count as missing{way}"
         return replace(decision, warnings=(*decision.warnings, said))
     if numbers and not alone:
         return replace(decision, notes=(*decision.notes, f"{source.path}: no entry that is otherwise known is {numbers}"))
@@ -433,6 +452,9 @@ def _decide(request, source, numbers, begin, end):
         return _of_mask(request, Same(mask), mask)
     if request.by_transparency:
         return _by_transparency(request, source)
+    if request.by_infrared:
+        mask = holes.from_infrared(source.media.metadata["infrared"], picture=source.path, dilate=request.mask_dilate)
+        return Decision(Same(mask), "infrared", notes=mask.notes, warnings=mask.warnings)
     masks = read_masks(request.mask) if request.kind == CLIP else None
     if masks is None or (masks.count == 1 and masks.clip is not None and masks.clip.format != FOLDER):
         mask = holes.from_image(

@@ -7,7 +7,8 @@ import numpy as np
 
 from .. import methods
 from ..holes import in_any_channel
-from . import threads
+from ..media.video.fields import apart
+from . import fields, threads
 from .regions import Region
 from .solve import SPREADS, apply, counted, estimates_known, gives_uncertainty, uncertainty
 from .streams import DRAWS, stream
@@ -43,6 +44,8 @@ class Job:
         Of the whole picture, see `methods.solve.solve`.
     further : dict
         Keywords for the method beyond those of all methods.
+    fields : str or None
+        Which field of interlaced frames comes first; the method gets fields.
     """
 
     method: str
@@ -58,6 +61,7 @@ class Job:
     threads: int | None
     span: tuple | None
     further: dict
+    fields: str | None = None
 
 
 @dataclass(frozen=True)
@@ -110,9 +114,14 @@ def _nothing(job):
 def _complete(job, values, observed, wanted, truths, monitor):
     start, region, method = time.perf_counter(), job.region, methods.get(job.method)
     rng = stream(job.seed, DRAWS, *(region.place if job.planar else region.place[:1]))
-    done = apply(method, job.config, values, observed, rng=rng, path=job.path, monitor=monitor, span=job.span, wanted=wanted,
-                 **job.further)  # fmt: skip
-    del values
+    given, further = (values, observed, wanted), job.further
+    if job.fields:
+        given = tuple(None if array is None else fields.apart(array, job.fields) for array in given)
+        further = {name: np.logical_and(*apart(rows)) if name == "source" else rows for name, rows in further.items()}
+    done = apply(method, job.config, *given[:2], rng=rng, path=job.path, monitor=monitor, span=job.span, wanted=given[2], **further)
+    if job.fields:
+        done = fields.in_frames(done, job.fields)
+    del values, given
     inside = region.inside if job.planar else ()
     mean, observed = done.mean[inside], observed[inside]
     wanted = ~observed if wanted is None else wanted[inside]

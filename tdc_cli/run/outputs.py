@@ -104,8 +104,20 @@ def sweep(requests):
 def _check_standard(name, path, standard):
     if name not in standard:
         raise OutputError(f"{path}: only the completed input goes to standard output; name a file for the {name}")
-    if sys.stdout is None or sys.stdout.isatty():
+    if not _takes_data(sys.stdout):
         raise OutputError(f"{path}: standard output is a terminal or closed; lead it into a file or a program, as in 'tdc ... -o - > FILE'")
+
+
+def _takes_data(stream):
+    """Whether a standard stream is open for writing, and leads to something else than a terminal."""
+    if stream is None or stream.isatty():
+        return False
+    try:
+        import fcntl
+
+        return fcntl.fcntl(stream.fileno(), fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+    except (ImportError, OSError, ValueError):  # nobody tells, as with one that is no file
+        return True
 
 
 def _within(path, folder):

@@ -11,6 +11,7 @@ import numpy as np
 from .. import holes, methods
 from ..errors import ConfigError, MaskError, OutputExists
 from ..holes import in_any_channel
+from ..media.files import digest
 from ..media.limits import keeping_to
 from ..media.stored import row_slices
 from ..memory import budget
@@ -223,6 +224,7 @@ def _prepare(request, monitor):
     division = divided(request, method, config, incomplete, seen)
     fingerprint = {**request.fingerprint(), "input": source.sha256, "mask_sha256": decision.sha256, "config": str(config),
                    "truth": None if truth is None else truth.sha256,
+                   "kept": None if request.sources["keep"] is None else digest(request.sources["keep"]),
                    "copied": None if copied is None else hashlib.sha256(copied.tobytes()).hexdigest(),
                    "regions": [[r.used, r.seen] for r in division.regions]}  # fmt: skip
     kept = kind == CLIP or (division.tiled and str(request.output) != STANDARD)

@@ -131,8 +131,8 @@ class Coverage:
     def depths(self, undivided=()):
         """How far, in pixels and at most, what is to be filled of a block is from a known entry of its channel, (h, w).
 
-        Channels that are known nowhere aside. 0 in the boxes that are `undivided`, a list of ``((row, end), (column, end))``: nothing else
-        is estimated from what is within them.
+        Channels known nowhere aside. 0 in the boxes that are `undivided`, a list of ``((row, end), (column, end))``: no
+        other region estimates what is within them.
         """
         deepest = np.zeros(self.missing.shape, dtype=np.int64)
         for c in range(self.known.shape[2]):
@@ -228,7 +228,8 @@ def whole_boxes(pixels, margin, most=None):
     if pixels is None or not pixels.any():
         return []
     _, found = surroundings.together(pixels)
-    boxes = [tuple((s.start // BLOCK * BLOCK, min(n, -(-s.stop // BLOCK) * BLOCK)) for s, n in zip(box, pixels.shape)) for box in found]
+    boxes = [tuple((BLOCK * (s.start // BLOCK), min(n, -(-s.stop // BLOCK) * BLOCK)) for s, n in zip(box, pixels.shape))
+             for box in found]  # fmt: skip
     apart = []
     while boxes:
         box = boxes.pop()
@@ -250,10 +251,10 @@ def _without(box, others):
     """Boxes that hold all of a box but what is in `others`, and have nothing in common."""
     for other in others:
         if _overlap(box, other):
-            (rows, columns), (top, bottom), (left, right) = box, *(
-                (max(a, c), min(b, d)) for (a, b), (c, d) in zip(box, other))  # fmt: skip
-            beside = [((rows[0], top), columns), ((top, bottom), (columns[0], left)), ((top, bottom), (right, columns[1])),
-                      ((bottom, rows[1]), columns)]  # fmt: skip
+            rows, columns = box
+            (top, bottom), (left, right) = ((max(a, c), min(b, d)) for (a, b), (c, d) in zip(box, other))
+            above, below = ((rows[0], top), columns), ((bottom, rows[1]), columns)
+            beside = [above, ((top, bottom), (columns[0], left)), ((top, bottom), (right, columns[1])), below]
             return [piece for part in beside if all(a < b for a, b in part) for piece in _without(part, others)]
     return [box]
 

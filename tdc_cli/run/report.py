@@ -230,7 +230,7 @@ class Report:
         return cls(**{key: value for key, value in values.items() if key != "schema"})
 
     def summary(self):
-        """A few lines of text for a human, without a final newline."""
+        """A few lines of text for a human, a list."""
         missing = self.missing
         count, of, what = missing["count"], math.prod(self.input["shape"]), "entries"
         if self.input["mode"] != "tensor":
@@ -269,7 +269,7 @@ class Report:
         for key, path in self.outputs.items():
             if key != main:
                 lines.append(f"  {key}: {path}")
-        return "\n".join(lines)
+        return lines
 
 
 def _short(size):
@@ -289,9 +289,9 @@ def _channels(described):
 
 
 def dumps(values, indent=2):
-    """JSON text with a final newline, in which no control character stands as it is."""
+    """JSON text with a final newline, in which no character that gives orders to a terminal stands as it is."""
     text = json.dumps(values, indent=indent, ensure_ascii=False, allow_nan=False)
-    return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+    return re.sub("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 def plain(value, where="", reasons=None):

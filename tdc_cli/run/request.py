@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import ConfigError
 from ..memory import parsed
-from ..names import ALPHA, CLIP, CLIP_PATTERNS, FORMATS, NODATA, PATTERNS, PICTURE, RESIDUALS, STANDARD, TENSOR, WHITE
+from ..names import ALPHA, CLIP, CLIP_PATTERNS, FORMATS, INFRARED, NODATA, PATTERNS, PICTURE, RESIDUALS, STANDARD, TENSOR, WHITE
 from .option import check_options, option
 from .written import is_ours
 
@@ -58,10 +58,17 @@ class Request:
               CLIP: "Of a codec with loss, 1 to 100.  [default: by the codec]"})  # fmt: skip
 
     # What is missing.
+    page: int | None = option(
+        None, form="count", ge=0, metavar="N", scope=(PICTURE,),
+        help="Page of a TIFF file that is meant, counted from 0; the others are not written.")  # fmt: skip
+    pages: str | None = option(
+        None, form="choice", choices=("all",), scope=(PICTURE,), affects_result=False,
+        help="Complete every page of a TIFF file as a picture of its own, and write the file whole again.")  # fmt: skip
     mask: _PATH | None = option(
-        None, form="path", metavar={PICTURE: "PATH|alpha", CLIP: "PATH|alpha", TENSOR: "FILE[:NAME]"},
+        None, form="path", metavar={PICTURE: "PATH|alpha|ir", CLIP: "PATH|alpha", TENSOR: "FILE[:NAME]"},
         help={PICTURE: "Picture that marks the missing pixels: white = missing; or a folder that has one for every picture; or the word "
-                       "alpha: what is wholly transparent in INPUT is missing, is filled and made opaque.",
+                       "alpha: what is wholly transparent in INPUT is missing, is filled and made opaque; or the word ir: what the "
+                       "infrared scan on a further page of INPUT shows as dust.",
               CLIP: "Picture that marks the missing pixels of all frames, white = missing; or a folder, clip or .npy array with one for "
                     "each frame; or the word alpha: what is wholly transparent is missing.",
               TENSOR: "Array that marks the missing entries: any number but 0 = missing."})  # fmt: skip
@@ -233,6 +240,11 @@ class Request:
         return self.kind != TENSOR and self.mask is not None and str(self.mask) == ALPHA
 
     @property
+    def by_infrared(self):
+        """Whether what an infrared scan shows as dust is missing."""
+        return self.kind == PICTURE and self.mask is not None and str(self.mask) == INFRARED
+
+    @property
     def keeps_nodata(self):
         """Whether what is missing by its value alone is kept as it is."""
         return self.keep is not None and str(self.keep) == NODATA
@@ -281,7 +293,7 @@ class Request:
     def absolute(self):
         """The same request with all paths from the root, as a process in another folder, or on another machine, needs them."""
         named = {"input", "output", *(f.name for f in _options(self) if f.metadata["option"].form == "path")}
-        words = ("", STANDARD, *([self.mask] if self.by_transparency else []))
+        words = ("", STANDARD, *([self.mask] if self.by_transparency or self.by_infrared else []), *([NODATA] if self.keeps_nodata else []))
         given = {name: getattr(self, name) for name in named}
         paths = {name: Path(path).absolute() for name, path in given.items() if path is not None and str(path) not in map(str, words)}
         return replace(self, consulted={name: Path(path).absolute() for name, path in self.consulted.items()}, **paths)
@@ -339,6 +351,8 @@ def check(request):
         holes.parse_box(box)
     if request.invert_mask and request.by_transparency:
         raise ConfigError("`invert_mask` needs a mask picture; `mask=alpha` always takes what is transparent as missing")
+    if request.invert_mask and request.by_infrared:
+        raise ConfigError("`invert_mask` needs a mask picture; `mask=ir` always takes what is dark in infrared as missing")
     if request.mask is None and (request.invert_mask or (request.mask_color is None and not request.mask_box and request.mask_dilate)):
         words = "`invert_mask` needs" if request.kind == TENSOR else "`invert_mask` and `mask_dilate` need"
         raise ConfigError(f"{words} a `mask`")

@@ -33,6 +33,8 @@ class Source(Protocol):
     notes : tuple of str
     nodata : tuple of float
         Numbers that the file itself declares to stand for what is missing.
+    fields : str or None
+        Which field of interlaced frames comes first.
     """
 
     path: str
@@ -47,6 +49,7 @@ class Source(Protocol):
     kind: str
     notes: tuple
     nodata: tuple
+    fields: str | None
 
     def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Media]:
         """Frames `start` to `stop` - 1, one after another."""
@@ -70,6 +73,7 @@ class Still:
     kind = property(lambda self: self.media.kind)
     notes = property(lambda self: self.media.notes)
     nodata = property(lambda self: self.media.nodata)
+    fields = None
 
     def frames(self, start=0, stop=None):
         """See `Source`."""
@@ -95,13 +99,16 @@ def read(request, divides=False):
     if request.kind != PICTURE:
         return Still(tensor.read(request.input))
     stays = divides and _written_by_rows(request)
-    return Still((stays and stored.open_stored(request.input)) or media.read(request.input))
+    pages = media.Pages(request.page, request.by_infrared, request.pages is not None)
+    return Still((stays and stored.open_stored(request.input)) or media.read(request.input, pages))
 
 
 def _written_by_rows(request):
     """Whether nothing that is asked for needs the whole of a picture at once."""
     whole = request.panel, request.html, request.save_incomplete, request.mask_color
-    if any(option is not None for option in whole) or request.add_noise or request.region == "whole" or request.by_transparency:
+    if any(option is not None for option in (*whole, request.page, request.pages)) or request.region == "whole":
+        return False
+    if request.add_noise or request.by_transparency or request.by_infrared:
         return False
     written = [path for path in (request.output, request.uncertainty) if path is not None]
     return all(str(path) != STANDARD and stored.writable(path) for path in written)

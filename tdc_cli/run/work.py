@@ -182,7 +182,7 @@ def _prepared(plan, region, window, shared):
         if decided is not None:
             further["part"] = methods.Part(tuple(s.start for s in seen), decided)
     job = Job(plan.method.name, plan.config, plan.request.seed, region, path, source.dtype, source.full_range, incomplete.in_time, planar,
-              tuple(plan.changed(frame.number) for frame in kept), _threads(plan), span, further)  # fmt: skip
+              tuple(plan.changed(frame.number) for frame in kept), _threads(plan), span, further, source.fields)  # fmt: skip
     return job, values, observed, wanted, truths
 
 

@@ -8,11 +8,10 @@ import numpy as np
 from ...errors import InputError
 from .. import metadata, tiff_tags
 from ..metadata import Damage, damaged
-from ..tiff import DAMAGE, check_chain, check_parts, encode_stack, holding, main_pages, nodata_notes, stack
+from ..tiff import DAMAGE, LARGE, check_chain, check_parts, encode_stack, holding, main_pages, nodata_notes, stack
 
 _PALETTE = 3  # photometric interpretation
 _WRITABLE = (1, 2)  # those of grey levels and of red, green and blue
-_LARGE = 3_000_000_000  # bytes; above that the positions in the file may need more than 32 bits
 
 
 def decode(content, path):
@@ -70,7 +69,7 @@ def encode(media):
     values = np.ascontiguousarray(media.values)
     if "stack" in media.metadata:
         kept, shape, places = media.metadata["stack"]
-        return encode_stack(values.reshape(-1, *shape)[list(places)], kept, values.nbytes > _LARGE)
+        return encode_stack(values.reshape(-1, *shape)[list(places)], kept, values.nbytes > LARGE)
     colours = values.shape[-1] == 3 and str(media.metadata.get("axes", "")).endswith("YXS")
     buffer = io.BytesIO()
     tifffile.imwrite(buffer, values, photometric="rgb" if colours else "minisblack", compression="zlib", byteorder="<", software=False)

@@ -72,15 +72,23 @@ def check_clip(path, clip, *, codec=None, quality=None):
     if Path(path).exists() and not (Path(path).is_dir() if form.name == FOLDER else Path(path).is_file()):
         kind = "no folder; give the name of one, or a file with an extension" if form.name == FOLDER else "not a regular file"
         raise OutputError(f"{path}: is {kind}")
+    if not form.is_written:
+        way = "write to .mkv with `codec=ffv1`, which keeps every frame without loss"
+        raise OutputError(f"{path}: {form.name} is read and not written; {way}")
     chosen = _codec(path, form, clip, codec)
     if quality is not None and not 1 <= quality <= 100:
         raise ConfigError(f"quality {quality}: must be 1 to 100")
     if quality is not None and (chosen.lossless if chosen else form.name != FOLDER):
         raise ConfigError(f"{path}: {chosen.title if chosen else form.name} has no quality to choose; leave `quality` out")
     if not form.holds(clip, chosen):
-        raise OutputError(f"{path}: {chosen.title if chosen else form.name} cannot hold {clip.kind}; write to {_able(clip)}")
+        what = f"{clip.kind}, interlaced" if clip.fields else clip.kind
+        raise OutputError(f"{path}: {chosen.title if chosen else form.name} cannot hold {what}; write to {_able(clip)}")
+    if clip.fields and not chosen:
+        told = "nothing in them" if form.name == FOLDER else f"nothing in {form.name}"
+        notes = [f"{told} says that frames are interlaced, {clip.fields} field first; write to .mkv with `codec=ffv1` to keep it"]
+    else:
+        notes = []
     animation = form.name in ("GIF", "APNG", "WebP")
-    notes = []
     described = clip.details["stack"].words if "stack" in clip.details and form.name != "TIFF" else ()
     if described:
         name = "a folder of frames" if form.name == FOLDER else form.name
@@ -112,7 +120,7 @@ def _codec(path, form, clip, name):
 def _able(clip):
     """Words for what can hold a clip: formats, with the codec where it is not the default."""
     able = []
-    for form in CLIP_FORMATS.values():
+    for form in (form for form in CLIP_FORMATS.values() if form.is_written):
         codecs = [name for name in form.codecs if form.holds(clip, CODECS[name])]
         if form.extensions and form.holds(clip):
             able.append(form.extensions[0] + (f" with `codec={codecs[0]}`" if codecs else ""))

@@ -51,8 +51,9 @@ class Clip(Pixels):
         Of a channel as stored, where the dtype has more: 10 or 12 in uint16. The values fill the dtype's range all the same.
     details : dict
         What is to be kept beside the frames. Of a container ``aspect`` (width to height of a pixel, Fraction), ``coding``
-        (`colour.Coding`) and ``codec`` (str); of an animation ``plays`` (how often it is shown, 0 without end) and ``durations`` (of the
-        frames in seconds, tuple of Fraction); of a folder ``names`` (of its files, tuple of str).
+        (`colour.Coding`), ``codec`` (str) and of interlaced video ``fields`` (which comes first, see `fields`); of an animation ``plays``
+        (how often it is shown, 0 without end) and ``durations`` (of the frames in seconds, tuple of Fraction); of a folder ``names`` (of
+        its files, tuple of str).
     source : Source
     nodata : tuple of float
         Numbers that the file itself declares to stand for what is missing.
@@ -73,6 +74,11 @@ class Clip(Pixels):
     details: dict[str, Any] = field(default_factory=dict)
     source: Source | None = field(default=None, repr=False, compare=False)
     nodata: tuple = ()
+
+    @property
+    def fields(self):
+        """Which field of interlaced frames comes first, `fields.TOP` or `fields.BOTTOM`; None where frames show one moment."""
+        return self.details.get("fields")
 
     @property
     def colour_shape(self):

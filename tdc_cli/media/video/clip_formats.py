@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...errors import InputError
+from ...errors import InputError, OutputError
+from .. import elsewhere
 from ..formats import ALL_TYPES
 
 FOLDER = "folder"  # name of the kind that is no file
@@ -21,7 +22,9 @@ class ClipFormat:
     extensions : tuple of str
         Lower case, with the dot; the first is the usual one.
     demuxer, muxer : str or None
-        FFmpeg's names where it is a container with streams.
+        FFmpeg's names where it is a container with streams; without a muxer it is read only.
+    indexed : bool
+        Whether one can go to a key frame in it: streams for broadcasting have no index, and seeking ends anywhere.
     codecs : tuple of str
         Names in `CODECS` that it may hold; the first is the default.
     modes, types : tuple of str
@@ -35,6 +38,12 @@ class ClipFormat:
     codecs: tuple = ()
     modes: tuple = ()
     types: tuple = ()
+    indexed: bool = True
+
+    @property
+    def is_written(self):
+        """Whether clips can be written to it."""
+        return self.demuxer is None or self.muxer is not None
 
     def codec(self, clip, name=None):
         """The `Codec` of that name, or the first that holds `clip` if any does; None where there is none to choose."""
@@ -48,6 +57,8 @@ class ClipFormat:
             if clip.has_alpha and self.muxer in ("mp4", "mov"):
                 return False
             return any(c.format_of(clip) for c in ([codec] if codec else [CODECS[name] for name in self.codecs]))
+        if clip.fields and self.name in ("GIF", "APNG", "WebP"):
+            return False
         if self.name == "GIF" and clip.has_alpha and clip.format != "GIF":  # it knows opaque and transparent only
             return False
         return clip.mode in self.modes and clip.dtype.name in self.types
@@ -85,6 +96,8 @@ class Codec:
         Further options of the encoder.
     tag : str or None
         What MP4 and MOV call it, where FFmpeg's own choice is not played everywhere.
+    interlaced : dict or None
+        Further options of the encoder for interlaced frames; None where it cannot hold them.
     """
 
     name: str
@@ -96,6 +109,7 @@ class Codec:
     worst: int = 0
     more: dict = field(default_factory=dict)
     tag: str | None = None
+    interlaced: dict | None = None
 
     def encoder(self, mode):
         """FFmpeg's name of the encoder for frames of that mode."""
@@ -104,10 +118,10 @@ class Codec:
     def format_of(self, clip):
         """FFmpeg's name of the pixel format in which the codec holds the clip, or None if there is none."""
         bits = clip.bits or 8 * clip.dtype.itemsize
-        if clip.dtype.kind != "u" or (clip.mode, bits) not in self.pixels:
+        if clip.dtype.kind != "u" or (clip.mode, bits) not in self.pixels or (clip.fields and self.interlaced is None):
             return None
         name = self.pixels[clip.mode, bits]
-        odd = clip.shape[0] % 2 or clip.shape[1] % 2
+        odd = clip.shape[0] % (4 if clip.fields else 2) or clip.shape[1] % 2
         return name.replace("420p", "444p") if odd and self.even else name
 
     def options(self, quality):
@@ -115,11 +129,12 @@ class Codec:
         return ({} if self.lossless else {"crf": str(round(self.worst * (1 - quality / 100)))}) | self.more
 
 
+_X264 = {"x264-params": "interlaced=1"}
 _GREY_AND_COLOUR = {("L", 8): "yuv420p", ("RGB", 8): "yuv420p"}
 CODECS = {
     c.name: c
     for c in (
-        Codec("h264", "H.264", {"": "libx264"}, _GREY_AND_COLOUR, worst=51),
+        Codec("h264", "H.264", {"": "libx264"}, _GREY_AND_COLOUR, worst=51, interlaced=_X264),
         Codec(
             "h265", "H.265", {"": "libx265"}, _GREY_AND_COLOUR | _exact((10, 12), L="yuv420p{}le", RGB="yuv420p{}le"), worst=51,
             more={"x265-params": "log-level=none:pools=none:frame-threads=1"}, tag="hvc1",
@@ -132,11 +147,11 @@ CODECS = {
             "ffv1", "FFV1", {"": "ffv1"},
             {("L", 8): "gray", ("LA", 8): "ya8", ("RGB", 8): "bgr0", ("RGBA", 8): "bgra"}
             | _exact((10, 12, 14, 16), L="gray{}le", RGB="gbrp{}le", RGBA="gbrap{}le"),
-            lossless=True, more={"level": "3", "slicecrc": "1"},
+            lossless=True, more={"level": "3", "slicecrc": "1"}, interlaced={},
         ),
         Codec(
             "h264-lossless", "lossless H.264", {"L": "libx264", "": "libx264rgb"}, {("L", 8): "gray", ("RGB", 8): "rgb24"}, lossless=True,
-            more={"qp": "0"},
+            more={"qp": "0"}, interlaced=_X264,
         ),
     )
 }  # fmt: skip
@@ -149,6 +164,12 @@ CLIP_FORMATS = {
         ClipFormat("MOV", (".mov",), "mov", "mov", ("h264", "h265", "h264-lossless")),
         ClipFormat("AVI", (".avi",), "avi", "avi", ("ffv1",)),
         ClipFormat("WebM", (".webm",), "webm", "webm", ("vp9",)),
+        ClipFormat("MPEG-TS", (".ts", ".m2ts", ".mts"), "mpegts", indexed=False),
+        ClipFormat("MPEG-PS", (".mpg", ".mpeg", ".vob", ".m2p"), "mpeg", indexed=False),
+        ClipFormat("WMV", (".wmv", ".asf"), "asf", indexed=False),
+        ClipFormat("FLV", (".flv",), "flv", indexed=False),
+        ClipFormat("MXF", (".mxf",), "mxf", indexed=False),
+        ClipFormat("DV", (".dv",), "dv", indexed=False),
         ClipFormat("GIF", (".gif",), modes=("RGB", "RGBA"), types=("uint8",)),
         ClipFormat("APNG", (".png", ".apng"), modes=_PICTURE, types=("uint8",)),
         ClipFormat("WebP", (".webp",), modes=("RGB", "RGBA"), types=("uint8",)),
@@ -160,9 +181,9 @@ CLIP_FORMATS = {
 EXTENSIONS = {extension: f for f in CLIP_FORMATS.values() for extension in f.extensions}
 
 
-def extensions():
-    """Every extension of a clip, sorted."""
-    return sorted(EXTENSIONS)
+def extensions(*, written=False):
+    """Every extension of a clip, sorted; or those alone that can be written."""
+    return sorted(extension for extension, form in EXTENSIONS.items() if form.is_written or not written)
 
 
 def named(path, error=InputError):
@@ -177,7 +198,10 @@ def named(path, error=InputError):
     suffix = Path(path).suffix.lower()
     if Path(path).is_dir() or not suffix:
         return CLIP_FORMATS[FOLDER]
+    way = elsewhere.way_out(path) if error is InputError and suffix not in EXTENSIONS else None
+    if way:
+        raise InputError(f"{path}: {way}")
     if suffix not in EXTENSIONS:
-        known = ", ".join(extensions())
+        known = ", ".join(extensions(written=error is OutputError))
         raise error(f"{path}: extension {suffix!r} is not known for clips; use one of {known}, or a folder of frames")
     return EXTENSIONS[suffix]

@@ -1,4 +1,4 @@
-"""Reading of containers (MP4, MKV, MOV, AVI, WebM) by PyAV.
+"""Reading of containers (MP4, MKV, MOV, AVI, WebM, and those of broadcasting and tapes) by PyAV.
 
 A clip is decoded once before anything else is done with it: only then are the number of frames and their times sure, and damage is
 found before any work. That costs little beside completing it.
@@ -18,6 +18,7 @@ from ..pixels import Media
 from . import colour
 from .clip import Clip
 from .clip_formats import ClipFormat
+from .fields import TOP, apart, first_of, woven
 
 _MODES = {(1, False): "L", (1, True): "LA", (3, False): "RGB", (3, True): "RGBA"}
 _MASTERED = (16, 18)  # transfer functions of high dynamic range: PQ, HLG
@@ -49,14 +50,18 @@ def read(path, form):
         start = seen.stamps[0] if form.name == "AVI" else 0  # which knows no later start; FFmpeg counts the delay of the decoder
         times = tuple((stamp - start) * base for stamp in seen.stamps)
         rate = _constant_rate(times, base, (stream.average_rate, stream.guessed_rate, stream.base_rate))
+        fields = seen.fields()
         details = {"aspect": _aspect(stream, seen.kind), "coding": seen.kind.coding, "codec": stream.codec_context.codec.canonical_name}
-    kind = seen.kind if seen.colourful else replace(seen.kind, mode=_GREY[seen.kind.mode])
+    kind = replace(seen.kind, interlaced=fields is not None, mode=seen.kind.mode if seen.colourful else _GREY[seen.kind.mode])
+    if fields:
+        details["fields"] = fields
+        seen.notes.append(f"{path}: interlaced, {fields} field first; is completed field by field")
     last = seen.last_duration * base or (1 / rate if rate else times[-1] - times[-2] if len(times) > 1 else 0)
     return Clip(
         str(path), sha256, form.name, len(times), kind.shape, np.dtype(np.uint8 if kind.bits == 8 else np.uint16), kind.mode, rate, times,
         tuple(seen.notes), times[-1] + last if last else None, None if kind.bits in (8, 16) else kind.bits, details,
         _Frames(str(path), form, sha256, kind, tuple(seen.stamps),
-                tuple(k for k, stamp in enumerate(seen.stamps) if stamp in seen.keys)),
+                tuple(k for k, stamp in enumerate(seen.stamps) if stamp in seen.keys) if form.indexed else ()),
     )  # fmt: skip
 
 
@@ -70,6 +75,7 @@ class _Kind:
     bits: int
     mode: str
     coding: colour.Coding
+    interlaced: bool
     turn: tuple  # a, b, c, d: where pixel (x, y) is to be shown, x' = a x + c y and y' = b x + d y
 
     @property
@@ -92,6 +98,8 @@ class _Seen:
     last_duration: int = 0
     colourful: bool = False  # whether any frame so far has chroma
     latest: Fraction = Fraction(0)  # seconds at which the last packet of any stream ends
+    interlaced: bool = False  # whether any frame so far has two fields
+    first_field: str | None = None  # the field that comes first in all of them, as far as they tell
 
     def add(self, frame):
         """Take note of the next frame; InputError where it does not fit to those before."""
@@ -107,7 +115,7 @@ class _Seen:
                 f"{kind.width}x{kind.height} ({kind.pixels}); cut the clip there"
             )
         if frame.interlaced_frame:
-            raise InputError(f"{self.path}: interlaced, two moments in one frame; make it progressive first: {_progressive(self.path)}")
+            self._add_fields(frame, number)
         if frame.pts is None or (self.stamps and frame.pts <= self.stamps[-1]):
             raise InputError(
                 f"{self.path}: frame {number} has no time of its own; give it one first: "
@@ -116,6 +124,22 @@ class _Seen:
         self.colourful = self.colourful or _has_colour(frame, kind)
         self.stamps.append(frame.pts)
         self.last_duration = frame.duration
+
+
+    def _add_fields(self, frame, number):
+        """Take note of the fields of an interlaced frame; InputError where they are not as those before."""
+        if self.kind.turn != _UPRIGHT:
+            raise InputError(f"{self.path}: interlaced, and is to be shown turned; take the turn out first: {_untagged(self.path)}")
+        if frame.height % (4 if -(-frame.height // frame.format.chroma_height()) == 2 else 2):
+            raise InputError(f"{self.path}: interlaced with {frame.height} rows, which are no two fields with colours; crop it with ffmpeg")
+        first = first_of(frame)
+        if first and self.first_field and first != self.first_field:
+            raise InputError(f"{self.path}: at frame {number} the other field begins to come first; cut the clip there")
+        self.interlaced, self.first_field = True, self.first_field or first
+
+    def fields(self):
+        """The field that comes first, where frames have two; None where they have not."""
+        return (self.first_field or TOP) if self.interlaced else None
 
 
 @dataclass(frozen=True)
@@ -226,8 +250,8 @@ def _damaged(seen, reason):
     return InputError(f"{seen.path}: damaged {where} ({reason}); get the file again, or {keep} -c:v ffv1 -c:a copy whole.mkv")
 
 
-def _progressive(path):
-    return f"ffmpeg -i '{path}' -vf bwdif -c:v ffv1 -c:a copy progressive.mkv"
+def _untagged(path):
+    return f"ffmpeg -display_rotation 0 -i '{path}' -c copy upright.mkv"
 
 
 def _check_whole(container, stream, seen):
@@ -277,7 +301,8 @@ def _kind_of(frame, path):
         coding = replace(coding, matrix=colour.RGB_MATRIX, range=colour.FULL)
     elif not grey and coding.matrix not in colour.MATRICES:
         raise InputError(f"{path}: colours of matrix {coding.matrix} (ITU-T H.273) are not read; convert it with ffmpeg")
-    return _Kind(frame.width, frame.height, form.name, max(bits, 8), _MODES[1 if grey else 3, alpha], coding, _turn(frame, path))
+    return _Kind(frame.width, frame.height, form.name, max(bits, 8), _MODES[1 if grey else 3, alpha], coding, False,
+                 _turn(frame, path))  # fmt: skip
 
 
 def _turn(frame, path):
@@ -320,6 +345,13 @@ def _values(frame, kind):
 def _levels(frame, kind):
     """(H, W) or (H, W, C) ndarray of levels of `kind.bits` bits."""
     planes = _planes(frame, kind)
+    if kind.interlaced:  # the rows of a field have chroma of their own
+        return woven(*(_levels_of(list(field), kind) for field in zip(*map(apart, planes))))
+    return _levels_of(planes, kind)
+
+
+def _levels_of(planes, kind):
+    """Levels of the planes of a frame, or of a field."""
     alpha = planes.pop() if kind.mode in ("LA", "RGBA") else None
     if kind.mode in ("L", "LA"):
         colours = colour.grey_to_full(planes[0], kind.bits, kind.coding)[..., None]

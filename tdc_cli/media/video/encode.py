@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...errors import OutputError
-from . import colour
+from . import colour, fields
 from .clip import DEFAULT_RATE
 from .clip_formats import CLIP_FORMATS, CODECS, FOLDER
 from .container import opened
@@ -20,8 +20,11 @@ _KINDS = {"audio": "sound", "subtitle": "subtitles", "video": "a second video", 
 _FINEST = 1_000_000_000  # ticks a second
 _SMALL = 128  # pixels a side below which the assembly code of x265 (4.2) has written behind the end of its memory
 _MILLISECONDS = ("MKV", "WebM")  # whose clocks have no finer unit
+_TIMECODES = ("mov", "mp4", "matroska")  # muxers that hold a timecode
 # Tags that say how the old file was made, not what it shows.
 _TECHNICAL = {
+    "operational_pattern_ul", "uid", "generation_uid", "company_name", "product_name", "product_version_num", "product_version",
+    "application_platform", "product_uid", "toolkit_version_num", "material_package_umid", "file_package_umid", "modification_date",
     "encoder", "major_brand", "minor_version", "compatible_brands", "duration", "bps", "number_of_frames", "number_of_bytes", "alpha_mode",
     "handler_name", "vendor_id", "timecode",
 }  # fmt: skip
@@ -39,8 +42,9 @@ def check(path, clip, form, codec):
     if not codec.lossless:
         notes.append(f"{codec.title} compresses with loss: known pixels change a little in the file; {_lossless(clip, form)} keeps them")
     if codec.format_of(clip).startswith("yuv444p") and not codec.lossless:
+        what = "an odd size" if not clip.fields else "no size for two fields that share colours"
         notes.append(
-            f"{clip.shape[1]}x{clip.shape[0]} is an odd size: the colours are stored in full resolution, which some players cannot show"
+            f"{clip.shape[1]}x{clip.shape[0]} is {what}: the colours are stored in full resolution, which some players cannot show"
         )
     _check_times(path, clip, form, notes)
     for kind, codec_name, held in _companions(clip, form):
@@ -57,7 +61,15 @@ def lost_companions(clip, form, only=None):
         return []
     name = "a folder of frames" if form.name == FOLDER else form.name
     words = ", ".join(dict.fromkeys(f"{_KINDS.get(kind, kind)} ({codec_name})" for kind, codec_name in lost))
-    return [f"{name} cannot hold all that the input has: without {words}; write to .mkv to keep more"]
+    counts = {other.extensions[0]: sum(not held for _, _, held in _companions(clip, other)) for other in _containers(clip)}
+    able = [extension for extension, count in counts.items() if count == min(counts.values()) < len(lost)]
+    way = f"write to {' or '.join(able)} to keep {'more' if counts[able[0]] else 'it'}" if able else "no container that is written keeps it"
+    return [f"{name} cannot hold all that the input has: without {words}; {way}"]
+
+
+def _containers(clip):
+    """Containers that can hold the frames of a clip."""
+    return [form for form in CLIP_FORMATS.values() if form.muxer and form.holds(clip)]
 
 
 def _lossless(clip, form):
@@ -153,6 +165,8 @@ def write(frames, file, clip, form, codec, quality):
             for media, stamp in zip(frames, stamps):
                 others.send_until(stamp * base)
                 frame = _frame(media, clip, pixels, coding)
+                if clip.fields:
+                    frame = fields.flagged(frame, clip.fields)
                 frame.pts, frame.time_base, frame.duration = stamp, base, lengths[stamp]
                 _mux(output, video.encode(frame), lengths)
                 sink.check()
@@ -171,7 +185,7 @@ def _mux(output, packets, lengths):
 
 def _video(output, clip, form, codec, quality, pixels, coding, base):
     """The stream of the frames."""
-    options = codec.options(quality)
+    options = codec.options(quality) | (codec.interlaced if clip.fields else {})
     if codec.name == "h265" and min(clip.shape[:2]) < _SMALL:
         options["x265-params"] += ":asm=0"
     video = output.add_stream(codec.encoder(clip.mode), rate=clip.rate or _mean_rate(clip), options=options)
@@ -183,6 +197,8 @@ def _video(output, clip, form, codec, quality, pixels, coding, base):
     context.thread_count = 1  # what is written depends on the number of threads
     context.colorspace, context.color_range = coding.matrix, coding.range
     context.color_primaries, context.color_trc = coding.primaries, coding.transfer
+    if clip.fields:
+        context.field_order = fields.order_in_container(clip.fields)
     if codec.tag and form.muxer in ("mp4", "mov"):
         context.codec_tag = codec.tag
     return video
@@ -217,8 +233,13 @@ def _frame(media, clip, pixels, coding):
         empty = np.full((plane.height, plane.width), 1 << (bits - 1), dtype=levels.dtype)
         planes = [colour.grey_from_full(grey, bits, coding), empty, empty, *alpha]
     else:
-        plane = frame.planes[1]
-        planes = [*colour.from_rgb(levels[..., :3], bits, coding, (plane.height, plane.width)), *alpha]
+        size = frame.planes[1].height, frame.planes[1].width
+        if clip.fields:  # the rows of a field have chroma of their own
+            size = size[0] // 2, size[1]
+            each = [colour.from_rgb(rows, bits, coding, size) for rows in fields.apart(levels[..., :3])]
+            planes = [*(fields.woven(*pair) for pair in zip(*each)), *alpha]
+        else:
+            planes = [*colour.from_rgb(levels[..., :3], bits, coding, size), *alpha]
     for plane, values in zip(frame.planes, planes):
         _put(plane, values)
     return frame
@@ -240,11 +261,14 @@ def _companions(clip, form):
         return []
     with opened(clip.path, CLIP_FORMATS[clip.format]) as (container, video):
         others = [stream for stream in container.streams if stream is not video and not _lists_chapters(stream)]
+        others = [stream for stream in others if not _is_timecode(stream)]
         names = [_name_of(stream) for stream in others]
+        timecode = _timecode(container)
+        timecodes = [("timecode", timecode, form.muxer in _TIMECODES)] if timecode else []
         if not form.muxer:
-            return [(stream.type, name, False) for stream, name in zip(others, names)]
+            return [*((stream.type, name, False) for stream, name in zip(others, names)), *timecodes]
         with av.open(io.BytesIO(), "w", format=form.muxer) as trial:
-            return [(stream.type, name, _copied(trial, stream) is not None) for stream, name in zip(others, names)]
+            return [*((stream.type, name, _copied(trial, stream) is not None) for stream, name in zip(others, names)), *timecodes]
 
 
 def _name_of(stream):
@@ -252,6 +276,17 @@ def _name_of(stream):
     if stream.type == "attachment":
         return stream.mimetype or "of unknown kind"
     return stream.codec_context.codec.canonical_name if stream.codec_context else stream.name or "of unknown kind"
+
+
+def _timecode(container):
+    """The timecode of the first frame, a str, or None."""
+    tags = [container.metadata, *(stream.metadata for stream in container.streams)]
+    return next((value for found in tags for key, value in found.items() if key.lower() == "timecode"), None)
+
+
+def _is_timecode(stream):
+    """Whether a stream holds the timecode, which FFmpeg gives as a tag too and writes by it."""
+    return stream.type == "data" and any(key.lower() == "timecode" for key in stream.metadata)
 
 
 def _lists_chapters(stream):
@@ -287,6 +322,8 @@ def _copies(output, clip, form):
                 pairs[stream.index] = made
         output.metadata.update(_descriptive(container.metadata))
         output.streams.video[0].metadata.update(_descriptive(video.metadata))
+        if form.muxer in _TIMECODES and _timecode(container):
+            output.streams.video[0].metadata["timecode"] = _timecode(container)
         if container.chapters() and form.muxer != "avi":
             output.set_chapters(container.chapters())
         yield _Copies(output, pairs, container.demux([s for s in container.streams if s.index in pairs]) if pairs else iter(()))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import InputError
-from .. import encode, read
+from .. import elsewhere, encode, read
 from ..files import natural
 from ..formats import EXTENSIONS, FORMATS, named
 from ..formats import check as check_media
@@ -23,6 +23,9 @@ def read_folder(path, form):
     """
     names = frame_names(path)
     if not names:
+        for file in sorted(Path(path).iterdir()):
+            if way := elsewhere.way_out(file):
+                raise InputError(f"{file}: {way}")
         raise InputError(f"{path}: no frames; files of {', '.join(sorted(EXTENSIONS))} in it are taken, those in folders within are not")
     hashed = hashlib.sha256()
     first, notes, nodata = None, {}, {}

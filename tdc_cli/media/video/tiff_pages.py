@@ -11,8 +11,6 @@ from ..pixels import Media
 from .animation import read_animation
 from .clip import Clip
 
-_LARGE = 3_000_000_000  # bytes; above that the positions in the file may need more than 32 bits
-
 
 def read_pages(path, form):
     """Clip of a TIFF file; see `read_clip`.
@@ -71,5 +69,5 @@ class _Pages:
 
 def write(frames, file, clip):
     """Write frames into an open binary file, one a page."""
-    large = clip.count * math.prod(clip.shape) * clip.dtype.itemsize > _LARGE
+    large = clip.count * math.prod(clip.shape) * clip.dtype.itemsize > tiff.LARGE
     tiff.write_pages(frames, file, large=large, stack=clip.details.get("stack"))

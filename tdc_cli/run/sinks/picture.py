@@ -111,7 +111,7 @@ class Sink:
             done.shown(done.holed),
             done.shown(done.colour),
             ~done.given.absent,
-            given=given.colour if plan.decision.source in ("mask", "alpha", "color", "box") else None,
+            given=given.colour if plan.decision.source in ("mask", "alpha", "infrared", "color", "box") else None,
             sd=done.sd,
             truth=done.given.truth,
             full_range=given.full_range,

@@ -19,6 +19,8 @@ from .pictures import data_uri, heat
 # Pixels of all frames and pictures of a player: 86 frames of 640 x 360, incomplete and completed. In the page a film then takes 13 MB, and
 # noise, the worst case, 48.
 ROOM = 2 * 86 * MOST_PIXELS
+# However small they are: each takes half a kilobyte of names and figures in the page, and milliseconds to compress.
+MOST_FRAMES = 1000
 # Up to so many pixels are compressed without loss, which takes three bytes for each at most.
 ROOM_WITHOUT_LOSS = ROOM // 10
 QUALITY = 85
@@ -128,7 +130,7 @@ class Reel:
         self.factor = reduction(height, width, MOST_PIXELS)
         self.size = -(-height // self.factor), -(-width // self.factor)
         each = self.size[0] * self.size[1] * (len(shot.pictures) + len(shot.sizes))
-        self._most = max(1, ROOM // each)
+        self._most = max(1, min(MOST_FRAMES, ROOM // each))
         self.lossless = min(self.count, self._most) * each <= ROOM_WITHOUT_LOSS
 
     def _compressed(self, picture, lossless=False):

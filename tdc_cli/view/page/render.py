@@ -9,6 +9,8 @@ from importlib import resources
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ...names import shown
+
 DASH = "\N{EN DASH}"
 
 
@@ -73,6 +75,7 @@ def _environment():
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=lambda value: shown(value) if type(value) is str else value,  # our own styles and scripts are no str
     )
     made.filters |= {"number": number, "percent": percent, "plain": plain}
     return made

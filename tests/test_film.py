@@ -1,0 +1,277 @@
+"""Files of broadcasting and tapes: containers that are read only, and interlaced video, whose fields are completed each by itself."""
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from clip_files import pictures, write_container
+from PIL import Image
+
+from tdc_cli.media.video import read_clip
+
+HEIGHT, WIDTH = 48, 64
+
+
+def save_mask(path="logo.png", height=HEIGHT):
+    """A logo of 4 x 8 pixels; where it is."""
+    mask = np.zeros((height, WIDTH), np.uint8)
+    mask[6:10, 44:52] = 255
+    Image.fromarray(mask).save(path)
+    return mask > 0
+
+
+# -- containers that are read only --------------------------------------------------------------------------------------------
+
+STREAMS = {
+    "s.ts": {"codec": "libx264", "options": {"bf": "2"}, "sound": "aac"},
+    "s.m2ts": {"codec": "mpeg2video", "sound": "ac3"},
+    "s.mpg": {"codec": "mpeg2video", "options": {"bf": "2"}, "sound": "mp2"},
+    "s.vob": {"codec": "mpeg2video", "sound": "ac3"},
+    "s.wmv": {"codec": "wmv2", "sound": "libmp3lame"},
+    "s.flv": {"codec": "flv"},
+    "s.mxf": {"codec": "mpeg2video"},
+}
+
+
+def frames_of(path):
+    """Frames in red, green and blue, as FFmpeg's scaler has them, and their times."""
+    with av.open(str(path)) as container:
+        found = [(f.to_ndarray(format="rgb24"), f.pts * f.time_base) for f in container.decode(video=0)]
+    return [f for f, _ in found], [t for _, t in found]
+
+
+def sound_of(path):
+    """Decoded sound, (channels, samples), or None."""
+    with av.open(str(path)) as container:
+        return np.concatenate([f.to_ndarray() for f in container.decode(audio=0)], axis=-1) if container.streams.audio else None
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_streams_of_broadcasting_are_completed_into_a_container_without_loss(tdc, name):
+    write_container(name, pictures(6), rate=25, **STREAMS[name])
+    logo = save_mask()
+    result = tdc("complete-video", name, "-o", "b.mkv", "--codec", "ffv1", "--mask", "logo.png", "--method", "linear")
+    assert result.exit_code == 0, result.stderr
+    given, times = frames_of(name)
+    made, after = frames_of("b.mkv")
+    assert len(made) == len(given) == 6
+    assert np.allclose(np.diff([float(t) for t in times]), np.diff([float(t) for t in after]), atol=0.0011)
+    for one, other in zip(given, made):
+        assert np.abs(one.astype(int) - other)[~logo].mean() < 8  # FFmpeg's scaler has chroma by other filters
+    for frame, read in zip(read_clip(name).frames(), read_clip("b.mkv").frames(), strict=True):
+        assert np.array_equal(frame.values[~logo], read.values[~logo]) and not np.array_equal(frame.values, read.values)
+    if "sound" in STREAMS[name]:
+        assert np.array_equal(sound_of(name), sound_of("b.mkv"))
+
+
+@pytest.mark.parametrize("name", ["b.ts", "b.mpg", "b.vob", "b.wmv", "b.flv", "b.mxf", "b.dv", "b.MTS"])
+def test_what_is_read_only_is_told_with_what_keeps_it(tdc, name):
+    write_container("a.mkv", pictures(2), rate=25)
+    save_mask()
+    result = tdc("complete-video", "a.mkv", "-o", name, "--mask", "logo.png", "--method", "linear")
+    assert result.exit_code == 2
+    assert re.fullmatch(rf"tdc: {name}: [A-Z-]+ is read and not written; write to .mkv with --codec ffv1, which keeps every frame without "
+                        "loss\n", result.stderr)  # fmt: skip
+    other = tdc("complete-video", "a.mkv", "-o", "b.xyz", "--mask", "logo.png")
+    assert ".mkv" in other.stderr and ".ts" not in other.stderr
+
+
+@pytest.mark.parametrize("name", ["s.ts", "s.mpg", "s.wmv"])
+def test_a_stream_that_is_cut_short_or_none_is_told(tdc, name):
+    write_container(name, pictures(6), rate=25, codec=STREAMS[name]["codec"])
+    save_mask()
+    Path(name).write_bytes(b"\0" * 3000)
+    result = tdc("complete-video", name, "-o", "b.mkv", "--mask", "logo.png", "--method", "linear")
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1 and not Path("b.mkv").exists()
+
+
+# -- interlaced video ---------------------------------------------------------------------------------------------------------
+
+
+def interlaced(path, first="top", codec="libx264", options=None, count=4, pixels="yuv420p", height=HEIGHT, empty=False):
+    """Write frames whose two fields show two moments; returns the luma of every moment, at full height."""
+    moments = [p[..., 1] for p in pictures(2 * count, height, WIDTH)]
+    if empty:
+        moments = [np.full((height, WIDTH), 90, np.uint8)] * (2 * count)
+    frames = []
+    for k in range(count):
+        pair = moments[2 * k : 2 * k + 2]
+        even, odd = pair if first == "top" else pair[::-1]
+        luma = np.empty((height, WIDTH), np.uint8)
+        luma[0::2], luma[1::2] = even[0::2], odd[1::2]
+        frame = av.VideoFrame.from_ndarray(luma, format="gray").reformat(format=pixels)
+        frames.append(with_flag(frame, first))
+    write_container(path, frames, rate=25, codec=codec, pixels=pixels, options=options)
+    return moments
+
+
+def with_flag(frame, first):
+    graph = av.filter.Graph()
+    nodes = [graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=Fraction(1, 25)),
+             graph.add("setfield", {"top": "tff", "bottom": "bff"}[first]), graph.add("buffersink")]  # fmt: skip
+    for one, other in zip(nodes, nodes[1:]):
+        one.link_to(other)
+    graph.configure()
+    graph.push(frame)
+    return graph.pull()
+
+
+def order_of(path):
+    """Which field comes first in every frame, by FFmpeg's own filter, and whether all are marked as interlaced."""
+    found, marked = set(), set()
+    with av.open(str(path)) as container:
+        for frame in container.decode(video=0):
+            marked.add(frame.interlaced_frame)
+            graph = av.filter.Graph()
+            nodes = [graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=Fraction(1, 25)),
+                     graph.add("separatefields"), graph.add("buffersink")]  # fmt: skip
+            for one, other in zip(nodes, nodes[1:]):
+                one.link_to(other)
+            graph.configure()
+            graph.push(frame)
+            field, whole = (f.reformat(format="gray").to_ndarray() for f in (graph.pull(), frame))
+            found.add("top" if np.array_equal(field, whole[0::2]) else "bottom")
+    return found, marked
+
+
+INPUTS = {
+    "i.ts": {"codec": "libx264", "options": {"x264-params": "interlaced=1", "qp": "4"}},
+    "i.mpg": {"codec": "mpeg2video", "options": {"flags": "+ildct+ilme", "qscale": "1", "b": "20M"}},
+    "i.mkv": {"codec": "ffv1", "options": {"level": "3"}},
+}
+
+
+@pytest.mark.parametrize("first", ["top", "bottom"])
+@pytest.mark.parametrize("name, output, codec", [
+    ("i.ts", "b.mkv", "ffv1"), ("i.ts", "b.mp4", "h264"), ("i.mpg", "b.mkv", "h264-lossless"), ("i.mkv", "b.avi", "ffv1"),
+    ("i.mkv", "b.mov", "h264"),
+])  # fmt: skip
+def test_fields_are_completed_each_by_itself_and_stay_in_order(tdc, name, output, codec, first):
+    moments = interlaced(name, first, **INPUTS[name])
+    logo = save_mask()
+    result = tdc("complete-video", name, "-o", output, "--codec", codec, "--mask", "logo.png", "--method", "linear")
+    assert result.exit_code == 0, result.stderr
+    assert f"{name}: interlaced, {first} field first; is completed field by field" in result.stderr
+    assert order_of(output) == ({first}, {True})
+    given, made = read_clip(name), read_clip(output)
+    assert made.fields == first and made.count == given.count
+    for k, (frame, read) in enumerate(zip(given.frames(), made.frames(), strict=True)):
+        if codec != "h264":
+            assert np.array_equal(frame.values[~logo], read.values[~logo])
+        for row in (0, 1):
+            moment = moments[2 * k + (row if first == "top" else 1 - row)]
+            # Each field shows its own moment, also where it was filled.
+            assert np.abs(read.values[row::2] - moment[row::2].astype(float)).mean() < 4
+            assert np.abs(read.values - moment.astype(float))[row::2][logo[row::2]].mean() < 12
+
+
+def test_a_method_that_looks_along_time_sees_fields(tdc):
+    """What moves by three pixels a field is followed from field to field: frame by frame every second one would jump back."""
+    moments = interlaced("i.mkv", codec="ffv1", count=3)
+    logo = save_mask()
+    how = ["complete-video", "i.mkv", "-o", "b.mkv", "--codec", "ffv1", "--mask", "logo.png", "--method", "patches"]
+    result = tdc(*how, "--uncertainty", "sd.npy")
+    assert result.exit_code == 0, result.stderr
+    sd = np.load("sd.npy")
+    for k, frame in enumerate(read_clip("b.mkv").frames()):
+        assert np.array_equal(sd[k] > 0, logo)
+        for row in (0, 1):
+            error = np.abs(frame.values - moments[2 * k + row].astype(float))[row::2][logo[row::2]]
+            assert error.mean() < 6
+
+
+@pytest.mark.parametrize("height", [HEIGHT, 54])
+def test_every_way_to_say_what_is_missing_goes_with_fields(tdc, height):
+    interlaced("i.mkv", codec="ffv1", pixels="gray" if height % 4 else "yuv420p", height=height)
+    save_mask(height=height)
+    Image.fromarray(np.full((height, WIDTH), 255, np.uint8)).save("all.png")
+    for args in (["--mask-box", "44,5,8,5"], ["--missing-ratio", "0.2"], ["--mask", "logo.png", "--method", "exemplar", "--source", "all.png"],
+                 ["--mask", "logo.png", "--frames", "1:3"], ["--missing-ratio", "0.1", "--noise-std", "0.02", "--method", "field"]):  # fmt: skip
+        more = [] if "--method" in args else ["--method", "linear"]
+        result = tdc("complete-video", "i.mkv", "-o", "b.mkv", "--codec", "h264-lossless", *args, *more, "--overwrite")
+        assert result.exit_code == 0, result.stderr
+        assert order_of("b.mkv") == ({"top"}, {True})
+
+
+@pytest.mark.parametrize("output, more, error", [
+    ("b.webm", [], "b.webm: VP9 cannot hold mode L with 8 bits, interlaced; write to .mp4 with --codec h264 or .mkv with --codec h264 or "
+                   ".mov with --codec h264 or .avi with --codec ffv1 or .tif or .npy"),
+    ("b.mkv", ["--codec", "h265"], "b.mkv: H.265 cannot hold mode L with 8 bits, interlaced; write to .mp4 with --codec h264 or .mkv"),
+    ("b.webp", [], "b.webp: WebP cannot hold mode L with 8 bits, interlaced; write to .mp4 with --codec h264 or .mkv with --codec h264 or"),
+])  # fmt: skip
+def test_what_cannot_hold_fields_is_refused_with_what_can(tdc, output, more, error):
+    interlaced("i.mkv", codec="ffv1")
+    save_mask()
+    result = tdc("complete-video", "i.mkv", "-o", output, *more, "--mask", "logo.png", "--method", "linear")
+    assert result.exit_code == 2 and error in result.stderr and not Path(output).exists()
+
+
+def test_frames_without_a_container_hold_both_fields_and_say_so(tdc):
+    interlaced("i.mkv", codec="ffv1")
+    save_mask()
+    for output, where in (("frames", "them"), ("b.npy", "NPY")):
+        result = tdc("complete-video", "i.mkv", "-o", output, "--mask", "logo.png", "--method", "linear")
+        assert result.exit_code == 0
+        assert f"nothing in {where} says that frames are interlaced, top field first; write to .mkv with --codec ffv1" in result.stderr
+
+
+def test_fields_that_change_places_or_are_none_are_told(tdc):
+    interlaced("one.mkv", "top", "ffv1", count=2)
+    interlaced("other.mkv", "bottom", "ffv1", count=2)
+    with av.open("both.mkv", "w") as output:
+        stream = output.add_stream("ffv1", rate=25, options={"level": "3"})
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        for k, frame in enumerate([f for name in ("one.mkv", "other.mkv") for f in av.open(name).decode(video=0)]):
+            frame.pts, frame.time_base = k, Fraction(1, 25)
+            output.mux(stream.encode(frame))
+        output.mux(stream.encode())
+    save_mask()
+    result = tdc("complete-video", "both.mkv", "-o", "b.mkv", "--mask", "logo.png", "--method", "linear")
+    assert (result.exit_code, result.stderr) == (2, "tdc: both.mkv: at frame 2 the other field begins to come first; cut the clip there\n")
+    interlaced("still.mkv", "bottom", "ffv1", empty=True)  # both fields are alike: any order is right
+    assert tdc("complete-video", "still.mkv", "-o", "b.mkv", "--mask", "logo.png", "--method", "linear").exit_code == 0
+    interlaced("odd.mkv", codec="ffv1", height=50)
+    save_mask(height=50)
+    result = tdc("complete-video", "odd.mkv", "-o", "c.mkv", "--mask", "logo.png", "--method", "linear")
+    assert result.exit_code == 2
+    assert "odd.mkv: interlaced with 50 rows, which are no two fields with colours; crop it with ffmpeg" in result.stderr
+
+
+# -- timecode -----------------------------------------------------------------------------------------------------------------
+
+
+def with_timecode(path, codec="libx264"):
+    """Five grey frames that begin at 10:00:00:05 by their timecode."""
+    with av.open(path, "w") as output:
+        stream = output.add_stream(codec, rate=25)
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        stream.metadata["timecode"] = "10:00:00:05"
+        for k in range(5):
+            frame = av.VideoFrame.from_ndarray(np.full((HEIGHT, WIDTH, 3), 40 * k, np.uint8)).reformat(format="yuv420p")
+            frame.pts = k
+            output.mux(stream.encode(frame))
+        output.mux(stream.encode())
+
+
+def timecode_of(path):
+    with av.open(path) as container:
+        tags = [container.metadata, *(stream.metadata for stream in container.streams)]
+        return {value for found in tags for key, value in found.items() if key.lower() == "timecode"}
+
+
+@pytest.mark.parametrize("name", ["t.mov", "t.mp4", "t.mkv", "t.mxf"])
+def test_the_timecode_goes_along(tdc, name):
+    with_timecode(name, "mpeg2video" if name == "t.mxf" else "libx264")
+    save_mask()
+    assert timecode_of(name) == {"10:00:00:05"}
+    for output in ("b.mov", "b.mp4", "b.mkv"):
+        result = tdc("complete-video", name, "-o", output, "--mask", "logo.png", "--method", "linear", "--overwrite")
+        assert result.exit_code == 0 and "without" not in result.stderr.replace("without loss", ""), result.stderr
+        assert timecode_of(output) == {"10:00:00:05"}
+    with av.open("b.mov") as container:
+        assert [stream.type for stream in container.streams] == ["video", "data"]
+    result = tdc("complete-video", name, "-o", "b.avi", "--mask", "logo.png", "--method", "linear")
+    assert "AVI cannot hold all that the input has: without timecode (10:00:00:05); write to .mp4 or .mkv or .mov to keep it" in result.stderr
