@@ -241,3 +241,17 @@ def test_flat_ground_has_no_stain_and_its_intervals_hold(tdc, kind, frames):
     assert np.abs(middle).max() < 1.5
     assert (np.abs(made - truth) <= 1.645 * sd)[..., lost].mean() >= 0.85
     assert 0.8 < (made - ground)[..., lost].std() / 1.5 < 1.25  # no smear
+
+
+def test_clips_that_are_divided_have_deep_holes_in_one_region(tdc):
+    truth = np.uint8(255 * np.stack([waves(64, 96)] * 2).clip(0, 1))
+    lost = np.zeros((64, 96), bool)
+    lost[24:40, 44:62] = lost[:, 20:22] = True
+    np.save("c.npy", truth)
+    Image.fromarray(np.uint8(255 * lost)).save("m.png")
+    how = ("--mask", "m.png", "--region", "32", "--param", "passes=1", "--json")
+    done = tdc("complete-video", "c.npy", "-o", "o.npy", *how)
+    assert done.exit_code == 0, done.stderr
+    made = np.load("o.npy")
+    assert json.loads(done.stdout)["invented"] == 2 * deep(lost).sum() and np.array_equal(made[:, ~lost], truth[:, ~lost])
+    assert made[:, deep(lost)].std() > 0.5 * truth[:, deep(lost)].std()  # no smear

@@ -46,7 +46,11 @@ def frames_of(path):
 def sound_of(path):
     """Decoded sound, (channels, samples), or None."""
     with av.open(str(path)) as container:
-        return np.concatenate([f.to_ndarray() for f in container.decode(audio=0)], axis=-1) if container.streams.audio else None
+        return (
+            np.concatenate([f.to_ndarray() for f in container.decode(audio=0)], axis=-1)
+            if container.streams.audio
+            else None
+        )
 
 
 @pytest.mark.parametrize("name", STREAMS)
@@ -215,7 +219,10 @@ def test_frames_without_a_container_hold_both_fields_and_say_so(tdc):
     for output, where in (("frames", "them"), ("b.npy", "NPY")):
         result = tdc("complete-video", "i.mkv", "-o", output, "--mask", "logo.png", "--method", "linear")
         assert result.exit_code == 0
-        assert f"nothing in {where} says that frames are interlaced, top field first; write to .mkv with --codec ffv1" in result.stderr
+        assert (
+            f"nothing in {where} says that frames are interlaced, top field first; write to .mkv with --codec ffv1"
+            in result.stderr
+        )
 
 
 def test_fields_that_change_places_or_are_none_are_told(tdc):
@@ -230,14 +237,19 @@ def test_fields_that_change_places_or_are_none_are_told(tdc):
         output.mux(stream.encode())
     save_mask()
     result = tdc("complete-video", "both.mkv", "-o", "b.mkv", "--mask", "logo.png", "--method", "linear")
-    assert (result.exit_code, result.stderr) == (2, "tdc: both.mkv: at frame 2 the other field begins to come first; cut the clip there\n")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "tdc: both.mkv: at frame 2 the other field begins to come first; cut the clip there\n",
+    )
     interlaced("still.mkv", "bottom", "ffv1", empty=True)  # both fields are alike: any order is right
     assert tdc("complete-video", "still.mkv", "-o", "b.mkv", "--mask", "logo.png", "--method", "linear").exit_code == 0
     interlaced("odd.mkv", codec="ffv1", height=50)
     save_mask(height=50)
     result = tdc("complete-video", "odd.mkv", "-o", "c.mkv", "--mask", "logo.png", "--method", "linear")
     assert result.exit_code == 2
-    assert "odd.mkv: interlaced with 50 rows, which are no two fields with colours; crop it with ffmpeg" in result.stderr
+    assert (
+        "odd.mkv: interlaced with 50 rows, which are no two fields with colours; crop it with ffmpeg" in result.stderr
+    )
 
 
 # -- timecode -----------------------------------------------------------------------------------------------------------------
@@ -274,4 +286,7 @@ def test_the_timecode_goes_along(tdc, name):
     with av.open("b.mov") as container:
         assert [stream.type for stream in container.streams] == ["video", "data"]
     result = tdc("complete-video", name, "-o", "b.avi", "--mask", "logo.png", "--method", "linear")
-    assert "AVI cannot hold all that the input has: without timecode (10:00:00:05); write to .mp4 or .mkv or .mov to keep it" in result.stderr
+    assert (
+        "AVI cannot hold all that the input has: without timecode (10:00:00:05); write to .mp4 or .mkv or .mov to keep it"
+        in result.stderr
+    )

@@ -69,7 +69,14 @@ def mpo():
 def tiff(*tags, further=()):
     buffer = io.BytesIO()
     with tifffile.TiffWriter(buffer) as file:
-        file.write(PICTURE, photometric="rgb", metadata=None, software=False, extratags=list(tags), subifds=int("sub" in further))
+        file.write(
+            PICTURE,
+            photometric="rgb",
+            metadata=None,
+            software=False,
+            extratags=list(tags),
+            subifds=int("sub" in further),
+        )
         if further:
             file.write(PICTURE[::4, ::4], photometric="rgb", metadata=None, subfiletype=1)
     return buffer.getvalue()
@@ -90,7 +97,9 @@ def chunk(name, content):
     return {"content": png((name, content)), "mark": name + content}
 
 
-GDAL = '<GDALMetadata><Item name="SENSOR">made up 7</Item><Item name="STATISTICS_MEAN" sample="0">5</Item></GDALMetadata>'
+GDAL = (
+    '<GDALMetadata><Item name="SENSOR">made up 7</Item><Item name="STATISTICS_MEAN" sample="0">5</Item></GDALMetadata>'
+)
 # Title -> the bytes of a file that has the item, what its bytes hold of it, what of it completing makes false, and the words that tell of it.
 ITEMS = {
     "PNG: colour profile": {"content": png((b"iCCP", b"p\0\0" + zlib.compress(PROFILE))), "mark": PROFILE[36:], "words": "colour profile"},
@@ -162,7 +171,11 @@ def holds(content, mark):
         return True
     if not content.startswith(b"\x89PNG"):
         return False
-    packed = [data.split(b"\0", 1)[1][1:] for name, data in plain_codecs.png_chunks(content).items() if name in (b"iCCP", b"zTXt")]
+    packed = [
+        data.split(b"\0", 1)[1][1:]
+        for name, data in plain_codecs.png_chunks(content).items()
+        if name in (b"iCCP", b"zTXt")
+    ]
     return any(mark in zlib.decompress(data) for data in packed)
 
 
@@ -172,7 +185,9 @@ def fates(title):
     name = "x." + {"PNG": "png", "JPEG": "jpg", "TIFF": "tif", "WebP": "webp"}[title.split(":")[0]]
     Path(name).write_bytes(item["content"])
     for extension in TARGETS:
-        result = CliRunner().invoke(main, ["complete-image", name, "-o", f"y.{extension}", "--mask-box", "10,5,4,4", "--method", "linear"])
+        result = CliRunner().invoke(
+            main, ["complete-image", name, "-o", f"y.{extension}", "--mask-box", "10,5,4,4", "--method", "linear"]
+        )
         if result.exit_code == 2:
             found.append("refused")
             continue

@@ -64,7 +64,7 @@ def test_a_name_is_one_line_whatever_is_told_of_it(tdc, odd):
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_names_in_a_folder_are_one_line_each(odd, jobs):
-    words = [SCRIPT, "complete-image", "in", "-o", "out", *NEAREST, "--jobs", jobs, "--threads", "1", "-v"]
+    words = [SCRIPT, "complete-image", "in", "-o", "out", *NEAREST, "--jobs", jobs, "--threads", "1", "-v", "--no-progress"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     check(done.stdout + done.stderr)
     assert done.returncode == 3 and [line[:24] for line in done.stderr.splitlines()] == ["tdc: in/broken\\x1b[31mre"]

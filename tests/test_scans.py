@@ -18,7 +18,9 @@ def scan(dtype="uint16"):
     top, rng = np.iinfo(dtype).max, np.random.default_rng(0)
     rows, columns = np.mgrid[: SIZE[0], : SIZE[1]]
     film = np.stack([0.5 + 0.3 * np.sin(rows / 11 + c) + 0.1 * np.cos(columns / 9) for c in range(3)], axis=2)
-    dust = ((rows - 30) ** 2 + (columns - 40) ** 2 < 12) | ((rows > 50) & (abs(columns - 20 - rows / 4) < 1))  # a speck and a hair
+    dust = ((rows - 30) ** 2 + (columns - 40) ** 2 < 12) | (
+        (rows > 50) & (abs(columns - 20 - rows / 4) < 1)
+    )  # a speck and a hair
     # Lamps fall off towards the corners, and the dyes hold back a little of infrared, too.
     lamp = 0.9 - 0.3 * ((rows / SIZE[0] - 0.5) ** 2 + (columns / SIZE[1] - 0.5) ** 2) - 0.02 * film[..., 0]
     infrared = lamp * np.where(dust, 0.4, 1.0) + rng.normal(0, 0.004, SIZE)
@@ -39,7 +41,9 @@ def test_dust_is_found_in_infrared_and_filled(tdc, dtype, first):
     small = scanned[::8, ::8]
     pages, kinds = ([infrared, scanned, small], [0, 0, 1]) if first else ([scanned, small, infrared], [0, 1, 0])
     write("scan.tif", *pages, kinds=kinds)
-    result = tdc("complete-image", "scan.tif", "-o", "b.tif", "--mask", "ir", *QUICK, "--json", "--save-incomplete", "i.tif")
+    result = tdc(
+        "complete-image", "scan.tif", "-o", "b.tif", "--mask", "ir", *QUICK, "--json", "--save-incomplete", "i.tif"
+    )
     report = report_of(result)
     assert report["missing"]["source"] == "infrared"
     made, marked = tifffile.imread("b.tif"), np.asarray(Image.open("i_mask.png")) > 0
@@ -48,7 +52,10 @@ def test_dust_is_found_in_infrared_and_filled(tdc, dtype, first):
     assert error.max() < 0.06
     told = " ".join(report["warnings"])
     assert "of its surroundings in the infrared scan is missing" in told
-    assert "scan.tif: is read without its reduced copies or masks on further pages, infrared scan, by which its dust is found" in told
+    assert (
+        "scan.tif: is read without its reduced copies or masks on further pages, infrared scan, by which its dust is found"
+        in told
+    )
     with tifffile.TiffFile("b.tif") as file:
         assert len(file.pages) == 1
 
@@ -65,7 +72,9 @@ def test_a_page_that_is_named_is_completed_alone(tdc):
     assert np.array_equal(made[mask == 0], scanned[:, ::-1][mask == 0]) and not np.array_equal(made, scanned[:, ::-1])
     grey = tdc("complete-image", "scan.tif", "-o", "c.png", "--page", 1, "--missing-ratio", 0.1, *QUICK)
     assert grey.exit_code == 0 and Image.open("c.png").size == (96, 40)
-    piped = tdc("complete-image", "-", "-o", "-", "--page", 2, "--mask", "mask.tif", *QUICK, input=Path("scan.tif").read_bytes())
+    piped = tdc(
+        "complete-image", "-", "-o", "-", "--page", 2, "--mask", "mask.tif", *QUICK, input=Path("scan.tif").read_bytes()
+    )
     assert np.array_equal(tifffile.imread(io.BytesIO(piped.stdout_bytes)), made)
 
 
@@ -83,7 +92,13 @@ def test_a_page_that_is_named_is_completed_alone(tdc):
 ])  # fmt: skip
 def test_what_is_not_clear_is_said_in_a_line(tdc, pages, args, error):
     scanned, infrared, *_ = scan()
-    every = {"c": scanned, "i": infrared, "t": scanned[::8, ::8], "f": np.full(SIZE, 900, np.uint16), "b": np.zeros(SIZE, np.uint16)}
+    every = {
+        "c": scanned,
+        "i": infrared,
+        "t": scanned[::8, ::8],
+        "f": np.full(SIZE, 900, np.uint16),
+        "b": np.zeros(SIZE, np.uint16),
+    }
     write("scan.tif", *(every[page] for page in pages), kinds=[page == "t" for page in pages])
     more = args if "ir" in args else [*args, "--missing-ratio", "0.1"]
     result = tdc("complete-image", "scan.tif", "-o", "b.tif", *more, *QUICK)
@@ -95,7 +110,10 @@ def test_other_formats_have_no_pages(tdc):
     for args in (["--page", "0"], ["--mask", "ir"], ["--pages", "all"]):
         result = tdc("complete-image", "a.png", "-o", "b.tif", *args, *QUICK)
         assert result.exit_code == 2
-        assert f"a.png: is a PNG file, and {' '.join(args).replace(' 0', '').replace(' all', '')} is for pages of TIFF files; leave it out" in result.stderr
+        assert (
+            f"a.png: is a PNG file, and {' '.join(args).replace(' 0', '').replace(' all', '')} is for pages of TIFF files; leave it out"
+            in result.stderr
+        )
 
 
 def test_film_that_blocks_infrared_is_suspected(tdc):
@@ -103,7 +121,10 @@ def test_film_that_blocks_infrared_is_suspected(tdc):
     silver = np.where(np.random.default_rng(1).random(SIZE) < 0.1, infrared // 3, infrared)
     write("scan.tif", scanned, silver)
     result = tdc("complete-image", "scan.tif", "-o", "b.tif", "--mask", "ir", *QUICK)
-    assert result.exit_code == 0 and "are much for dust; black-and-white film and Kodachrome block infrared themselves" in result.stderr
+    assert (
+        result.exit_code == 0
+        and "are much for dust; black-and-white film and Kodachrome block infrared themselves" in result.stderr
+    )
 
 
 def test_every_page_is_completed_and_the_file_is_whole_again(tdc):
@@ -120,7 +141,10 @@ def test_every_page_is_completed_and_the_file_is_whole_again(tdc):
     assert dry.exit_code == 0 and dry.stdout.count("entries missing") == 3 and not Path("b.tif").exists()
     result = tdc(*how)
     assert result.exit_code == 0, result.stderr
-    assert "without its reduced copies or masks on further pages" in result.stderr and "without its further pages" not in result.stderr
+    assert (
+        "without its reduced copies or masks on further pages" in result.stderr
+        and "without its further pages" not in result.stderr
+    )
     with tifffile.TiffFile("b.tif") as made, tifffile.TiffFile("scan.tif") as given:
         assert made.byteorder == ">" and len(made.pages) == 3
         for page, before in zip(made.pages, [given.pages[k] for k in (0, 2, 3)], strict=True):

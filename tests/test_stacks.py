@@ -29,16 +29,26 @@ def said(path):
     """What a file says of its axes and sizes, as tifffile's own readers of ImageJ and OME have it."""
     with tifffile.TiffFile(path) as file:
         series = file.series[0]
-        facts = {"kind": series.kind, "axes": series.axes, "shape": series.shape, "resolution": file.pages[0].get_resolution()}
+        facts = {
+            "kind": series.kind,
+            "axes": series.axes,
+            "shape": series.shape,
+            "resolution": file.pages[0].get_resolution(),
+        }
         if file.is_imagej:
-            facts |= {key: file.imagej_metadata.get(key) for key in ("spacing", "unit", "finterval", "Labels", "frames", "slices")}
+            facts |= {
+                key: file.imagej_metadata.get(key)
+                for key in ("spacing", "unit", "finterval", "Labels", "frames", "slices")
+            }
         if file.is_ome:
             pixels = tifffile.xml2dict(file.ome_metadata)["OME"]["Image"]["Pixels"]
             facts |= {key: pixels[key] for key in pixels if key.startswith(("Physical", "Time", "Size", "Channel"))}
         return facts
 
 
-@pytest.mark.parametrize("write, axes", [(write_imagej, "TZYX"), (write_imagej, "ZCYX"), (write_ome, "TZYX"), (write_ome, "ZYX")])
+@pytest.mark.parametrize(
+    "write, axes", [(write_imagej, "TZYX"), (write_imagej, "ZCYX"), (write_ome, "TZYX"), (write_ome, "ZYX")]
+)
 @pytest.mark.parametrize("command", ["complete-tensor", "complete-video"])
 def test_a_stack_comes_back_with_its_axes_and_sizes(tdc, write, axes, command):
     values = stack(shape=SHAPE[-len(axes) :])
@@ -54,10 +64,14 @@ def test_a_stack_comes_back_with_its_axes_and_sizes(tdc, write, axes, command):
     assert result.exit_code == 0, result.stderr
     assert said(f"b.{name}") == said(name)
     made, holes = tifffile.imread(f"b.{name}"), np.broadcast_to(mask > 0, values.shape)
-    assert made.dtype == values.dtype and np.array_equal(made[~holes], values[~holes]) and "without" not in result.stderr
+    assert (
+        made.dtype == values.dtype and np.array_equal(made[~holes], values[~holes]) and "without" not in result.stderr
+    )
 
 
-@pytest.mark.parametrize("options", [{"tile": (16, 16)}, {"compression": "zlib"}, {"byteorder": ">"}, {"bigtiff": True}])
+@pytest.mark.parametrize(
+    "options", [{"tile": (16, 16)}, {"compression": "zlib"}, {"byteorder": ">"}, {"bigtiff": True}]
+)
 def test_other_layouts_of_an_ome_stack(tdc, options):
     values = stack()
     write_ome("s.ome.tif", values, "TZYX", **options)
@@ -70,7 +84,9 @@ def test_other_layouts_of_an_ome_stack(tdc, options):
 def test_a_picture_with_sizes_comes_back_with_them(tdc):
     for write, name in ((write_imagej, "s.tif"), (write_ome, "s.ome.tif")):
         write(name, stack()[0, 0], "YX")
-        assert report_of(tdc("complete-image", name, "-o", f"b.{name}", "--missing-ratio", 0.1, "--method", "linear", "--json"))
+        assert report_of(
+            tdc("complete-image", name, "-o", f"b.{name}", "--missing-ratio", 0.1, "--method", "linear", "--json")
+        )
         assert said(f"b.{name}") == said(name)
 
 

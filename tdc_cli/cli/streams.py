@@ -9,8 +9,6 @@ import click
 
 from ..names import shown
 
-_OUTPUT = 1
-
 
 def echo(*lines, err=False):
     """Print lines for people, to standard output or standard error; see `names.shown`."""
@@ -92,10 +90,10 @@ def guarded():
         try:
             os.fstat(number)
         except OSError:
-            # The lowest free number, which is this one. What is written to standard output all the same fails, as it does elsewhere.
-            os.open(os.devnull, os.O_RDONLY if number == _OUTPUT else os.O_RDWR)
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
     if sys.stdout is None:
-        sys.stdout = open(_OUTPUT, "w", closefd=False)  # noqa: SIM115 - it lives as long as the program
+        # What the program itself writes fails, as it does elsewhere, since nothing is open for writing.
+        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w")  # noqa: SIM115 - it lives as long as the program
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - it lives as long as the program
     before = sys.stderr

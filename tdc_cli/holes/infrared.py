@@ -45,17 +45,23 @@ def from_infrared(levels, *, picture, dilate=0):
     levels = np.asarray(levels, dtype=float)
     around = _surroundings(levels)
     if not np.isfinite(around).all() or around.min() <= 0:
-        raise MaskError(f"{picture}: its infrared scan is black or not finite in places as large as {BLOCK} pixels; give a mask picture")
+        raise MaskError(
+            f"{picture}: its infrared scan is black or not finite in places as large as {BLOCK} pixels; give a mask picture"
+        )
     shares = levels / around
     clean = np.median(shares)
     noise = 1.4826 * np.median(np.abs(shares - clean))
     threshold = clean - max(DEVIATIONS * noise, LEAST)
     dust = shares < threshold
     if not dust.any():
-        raise MaskError(f"{picture}: nothing in its infrared scan is darker than {threshold:.0%} of its surroundings; give a mask picture")
+        raise MaskError(
+            f"{picture}: nothing in its infrared scan is darker than {threshold:.0%} of its surroundings; give a mask picture"
+        )
     missing = grown(dust, EDGE + dilate)
     share = f"{missing.mean():.2%} of the pixels"
-    note = f"{picture}: what is darker than {threshold:.0%} of its surroundings in the infrared scan is missing: {share}"
+    note = (
+        f"{picture}: what is darker than {threshold:.0%} of its surroundings in the infrared scan is missing: {share}"
+    )
     warning = f"{picture}: {share} are much for dust; black-and-white film and Kodachrome block infrared themselves: give a mask picture"
     return Mask(~missing, notes=(note,), warnings=(warning,) if missing.mean() > TOO_MUCH else ())
 
@@ -63,6 +69,11 @@ def from_infrared(levels, *, picture, dilate=0):
 def _surroundings(levels):
     """Level of clean film around every pixel, (H, W): that of blocks, interpolated between their middles."""
     blocks = [np.array_split(np.arange(n), max(1, round(n / BLOCK))) for n in levels.shape]
-    bright = np.array([[np.percentile(levels[r[0] : r[-1] + 1, c[0] : c[-1] + 1], BRIGHT) for c in blocks[1]] for r in blocks[0]])
-    places = [np.interp(np.arange(n), [part.mean() for part in parts], np.arange(len(parts))) for n, parts in zip(levels.shape, blocks)]
+    bright = np.array(
+        [[np.percentile(levels[r[0] : r[-1] + 1, c[0] : c[-1] + 1], BRIGHT) for c in blocks[1]] for r in blocks[0]]
+    )
+    places = [
+        np.interp(np.arange(n), [part.mean() for part in parts], np.arange(len(parts)))
+        for n, parts in zip(levels.shape, blocks)
+    ]
     return map_coordinates(bright, np.meshgrid(*places, indexing="ij"), order=1, mode="nearest")

@@ -59,14 +59,18 @@ class Pages:
         if self.number is not None:
             found = [page for page in pages if page.index == self.number]
             if not found:
-                raise InputError(f"{path}: page {self.number} is no picture of its own; give `page={_listed(pages, ' or ')}`")
+                raise InputError(
+                    f"{path}: page {self.number} is no picture of its own; give `page={_listed(pages, ' or ')}`"
+                )
             return found[0]
         likely = [page for page in pages if any(_is_infrared(other, page) for other in pages)]
         if self.infrared and len(likely) == 1:
             return likely[0]
         if len(pages) > 1:
             scan = "; if one of them is an infrared scan of the other, `mask=ir` finds dust by it" if likely else ""
-            raise InputError(f"{path}: holds {len(pages)} pages; give `page={_listed(pages, ' or ')}`, or `pages=all`{scan}")
+            raise InputError(
+                f"{path}: holds {len(pages)} pages; give `page={_listed(pages, ' or ')}`, or `pages=all`{scan}"
+            )
         return pages[0]
 
 

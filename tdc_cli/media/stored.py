@@ -152,7 +152,7 @@ def _read_tiff(path, rows, columns):
     """Rows and columns of the first page of a TIFF file that is a picture, from the strips or tiles that hold them."""
     with tiff.opened(path, path) as file:
         page = tiff.main_pages(file)[0][0]
-        height, width = page.shape[:2]
+        width = page.shape[1]
         length, across = (page.tilelength, page.tilewidth) if page.is_tiled else (page.rowsperstrip, width)
         per_row = -(-width // across)
         made = np.zeros((rows.stop - rows.start, columns.stop - columns.start, *page.shape[2:]), page.dtype)

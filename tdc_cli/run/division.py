@@ -189,12 +189,12 @@ def _check_whole(request, method, source, space, allowed, divides):
     if divides:
         way = "leave out `region=whole`"
     elif request.kind == PICTURE:
-        way = "a method that works region by region, such as patches or field"
+        way = "try a method that works region by region, such as patches or field"
     else:
-        way = "a part of it"
+        way = "try a part of it"
     raise InputError(
         f"{source.path}: method {method.name} works on the whole at once and takes about {words_of(space)} of memory, more than the "
-        f"{words_of(allowed)} that it may take; give {_more(space)}, or try {way}"
+        f"{words_of(allowed)} that it may take; give {_more(space)}, or {way}"
     )
 
 

@@ -48,7 +48,9 @@ def _filtered(frame, name, *arguments):
     import av
 
     graph = av.filter.Graph()
-    source = graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=frame.time_base or 1)
+    source = graph.add_buffer(
+        width=frame.width, height=frame.height, format=frame.format, time_base=frame.time_base or 1
+    )
     within, sink = graph.add(name, *arguments), graph.add("buffersink")
     source.link_to(within)
     within.link_to(sink)
