@@ -149,9 +149,9 @@ def _write(batch, summary):
     try:
         texts = dict(zip(batch.summaries, (summary.to_json(), summary.to_csv())))
         if batch.index is not None:
-            from ..run import pages
+            from ..run.index import index
 
-            texts[batch.index] = pages.index(batch, summary.records)
+            texts[batch.index] = index(batch, summary.records)
         for path, text in texts.items():
             make_folder(path.parent)
             write_text(path, text, replace=is_ours)
