@@ -113,6 +113,12 @@ class Plan:
         return gives_uncertainty(self.method, self.config)
 
     @property
+    def answers(self):
+        """Plans for one answer each, a tuple. Only draws differ: simulated holes and noise are of the first seed."""
+        first, *others = self.request.answers
+        return replace(self, request=first), *(replace(self, request=other, store=Memory()) for other in others)
+
+    @property
     def shares(self):
         """Whether the method decides something once for all regions: those of one picture."""
         return self.tiled and not self.incomplete.in_time
@@ -195,7 +201,7 @@ def _prepare(request, monitor):
     )  # fmt: skip
     sink = sinks.named(request)
     if done or request.to_skip:
-        raise OutputExists(f"{request.output}: exists already")
+        raise OutputExists(f"{request.main}: exists already")
     files = Snapshot.of(request.sources.values(), request.consulted.values())
     outputs.check_spared(request, files.identities)
     source = sources.read(request, hasattr(method.load(), "margin"))
@@ -225,12 +231,13 @@ def _prepare(request, monitor):
                    "truth": None if truth is None else truth.sha256,
                    "copied": None if copied is None else hashlib.sha256(copied.tobytes()).hexdigest(),
                    "regions": [[r.used, r.seen] for r in division.regions]}  # fmt: skip
-    kept = kind == CLIP or (division.tiled and str(request.output) != STANDARD)
+    kept = kind == CLIP or (division.tiled and str(request.output) != STANDARD and request.variants is None)
     store = Folder(_store_folder(request), fingerprint) if kept else Memory()
     store.check(resume=request.resume, replace=request.overwrite or request.skip_existing, output=request.output)
     return Plan(
-        request, incomplete, decision, method, config, seen, division.regions, division.tiled, division.workers, division.seconds,
-        division.bytes, missing, (*source.notes, *decision.notes, *division.notes), (*warnings, *more, *reasons),
+        request, incomplete, decision, method, config, seen, division.regions, division.tiled, division.workers,
+        division.seconds * len(request.answers), division.bytes, missing,
+        (*source.notes, *decision.notes, *division.notes), (*warnings, *more, *reasons),
         time.perf_counter() - start, store, sink, files, {} if copied is None else {"source": copied},
     )  # fmt: skip
 
