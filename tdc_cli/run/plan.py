@@ -224,6 +224,8 @@ def _prepare(request, monitor):
         frame = next(incomplete.frames())
         for rows in row_slices(source.shape):
             incomplete.values(frame, (rows,))
+    if request.grain and truth is not None:
+        decision = replace(decision, notes=(*decision.notes, "`grain`: the metrics are of the estimates without it"))
     count = int(seen.counts.sum())
     missing = missing_of(decision, source.count * incomplete.entries, count, int(seen.pixels.sum()), seen.grey_levels)
     division = divided(request, method, config, incomplete, seen)

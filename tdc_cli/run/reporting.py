@@ -120,7 +120,7 @@ def _named(request):
 def _alike(answers):
     """A line on how little several answers differ where nothing was invented in any of them; else none."""
     first, *others = answers
-    if not others or any(answer.store.facts(region)["invented"] for answer in answers for region in first.regions):
+    if not others or first.request.grain or any(answer.store.facts(region)["invented"] for answer in answers for region in first.regions):
         return []
     most = 0
     for region in first.regions:

@@ -145,6 +145,9 @@ class Request:
         None, form="count", ge=2, le=16, metavar="N", scope=(PICTURE,), affects_result=False,
         help="Write 2 to 16 answers to choose from, with --seed, --seed + 1 and so on, as NAME-1.EXT to NAME-N.EXT "
              "where -o says NAME.EXT; what else is written is of the first, but the page shows all.")  # fmt: skip
+    grain: bool = option(
+        False, form="flag", scope=PIXELS, affects_result=False,
+        help="Add to what is predicted noise like that of its surroundings, which an estimate lacks; measures are of the estimate.")
     param: Mapping = option(
         None, form="pairs", metavar="KEY=VALUE",
         help="Any other parameter of the method (see 'tdc methods NAME'); may be repeated.")  # fmt: skip
@@ -206,7 +209,7 @@ class Request:
 
     @property
     def answers(self):
-        """Requests for one answer each, a tuple: this one, or as many as `variants` says; the first has the further outputs."""
+        """Requests for one answer each, a tuple: this one, or as many as `variants` says; the first has further outputs."""
         if self.variants is None:
             return (self,)
         path, further = Path(self.output), dict.fromkeys(("report", "html", "uncertainty", "panel", "save_incomplete"))
@@ -345,6 +348,8 @@ def check(request):
         parsed(request.memory)
     if request.cluster is not None and request.jobs > 1:
         raise ConfigError("`cluster` and `jobs` exclude each other: the cluster's workers do the work")
+    if request.grain and request.noise_std:
+        raise ConfigError("`grain` adds the noise that `noise_std` takes away; leave one of them out")
     if request.variants is not None and str(request.output) == STANDARD:
         raise ConfigError("`variants` are several files, and - stands for one; name out.png for out-1.png, out-2.png")
     if request.variants is not None and request.resume:

@@ -47,7 +47,7 @@ class Sink:
         shown = request.uncertainty is not None or request.panel is not None or request.html is not None
         done = next(completed(plan, truth=True, sd=shown))
         if measures is not None:
-            measures.add(0, done.given.truth, done.colour, ~done.given.absent)
+            measures.add(0, done.given.truth, done.estimate, ~done.given.absent)
         if request.make_folders:
             for path in request.outputs.values():
                 files.make_folder(path.parent)
