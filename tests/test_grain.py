@@ -13,7 +13,7 @@ HOLE = (slice(12, 26), slice(14, 34))
 
 @pytest.fixture
 def hole(folder):
-    """`p.png`, 48x36 pixels, smooth with noise of 10 that is the same in all channels by half; `hole.png`; where the hole is."""
+    """`p.png`, 48x36 pixels, smooth with noise of 10, half of it the same in all channels; `hole.png`; where the hole is."""
     rng = np.random.default_rng(0)
     rows, columns = np.mgrid[:36, :48]
     noise = 7 * rng.standard_normal((36, 48, 1)) + 7 * rng.standard_normal((36, 48, 3))
@@ -84,9 +84,8 @@ def test_what_is_invented_stays_as_it_is(tdc, hole, source, output):
 
 
 def test_metrics_are_of_the_estimate_and_the_report_says_so(tdc, hole):
-    plain, grain = (
-        report_of(fill(tdc, "o.png", "--reference", "p.png", "--json", "--overwrite", *more)) for more in ((), ("--grain",))
-    )
+    how = ("--reference", "p.png", "--json", "--overwrite")
+    plain, grain = (report_of(fill(tdc, "o.png", *how, *more)) for more in ((), ("--grain",)))
     assert plain["metrics"] == grain["metrics"]
     assert grain["warnings"] == ["`grain`: the metrics are of the estimates without it"]
     assert plain["warnings"] == []
@@ -94,11 +93,13 @@ def test_metrics_are_of_the_estimate_and_the_report_says_so(tdc, hole):
 
 def test_noise_is_not_taken_away_and_added(tdc, hole):
     done = fill(tdc, "o.png", "--grain", "--noise-std", "auto", method="patches")
-    assert (done.exit_code, done.stderr) == (2, "tdc: --grain adds the noise that --noise-std takes away; leave one of them out\n")
+    line = "tdc: --grain adds the noise that --noise-std takes away; leave one of them out\n"
+    assert (done.exit_code, done.stderr) == (2, line)
 
 
 def test_floats_and_what_is_kept(tdc, hole):
-    values = smooth(36, 48, None).astype(np.float32) + np.random.default_rng(1).normal(0, 5, (36, 48)).astype(np.float32)
+    noise = np.random.default_rng(1).normal(0, 5, (36, 48))
+    values = (smooth(36, 48, None) + noise).astype(np.float32)
     values[2:5, 20:30] = np.nan
     np.save("p.npy", values)
     done = fill(tdc, "o.npy", "--grain", "--keep", "nodata", "--json", source="p.npy")

@@ -112,8 +112,7 @@ class _Open:
         self._place = 0
 
     def fill(self, plan, frame, colour, deviation, invented):
-        """Put the estimates of the next frame that is estimated into its colours and, if not None, its standard deviations and what was
-        invented."""
+        """Put the estimates of the next frame that is estimated into its colours and, where not None, the others."""
         if self._values is None:
             self._values, self._sd = plan.store.load(self.region)
             self._invented = plan.store.invented(self.region) if invented is not None else None

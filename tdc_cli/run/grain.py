@@ -1,4 +1,4 @@
-"""Noise for what is predicted, like that of its surroundings: an estimate is a mean and has none, which looks like plastic beside it."""
+"""Noise for what is predicted, like that of its surroundings: an estimate is a mean and has none, which looks like plastic."""
 
 import functools
 
@@ -11,7 +11,7 @@ BAND = 8
 FEWEST = 100
 # Width of the Gaussian, in pixels, that takes what is smooth out of the values; what it leaves is called rough.
 SMOOTH = 1.5
-# A Gaussian's median absolute value over its deviation. What is further out than `FAR` deviations, edges above all, counts as that.
+# A Gaussian's median absolute value over its deviation. What is beyond `FAR` deviations, edges above all, counts as that.
 MEDIAN, FAR = 0.6745, 3.0
 # Widths of the blur that the noise may have, in pixels: grain of film, and what demosaicing and compression leave.
 WIDTHS = np.linspace(0.0, 2.4, 13)
@@ -57,7 +57,7 @@ def grained(values, predicted, known, rng):
 
 
 def _rough(values, there):
-    """What is left of values, (H, W, C), where they are `there`, without their weighted means over neighbours; 0 elsewhere."""
+    """Values, (H, W, C), where they are `there`, without their weighted means over neighbours; 0 elsewhere."""
     width = (SMOOTH, SMOOTH, 0)
     held = np.where(there, values, 0.0)
     weights = gaussian_filter(there.astype(float), width)
@@ -70,7 +70,7 @@ def _deviation(rough):
 
 
 def _measured(rough, around):
-    """Of the pixels `around`, (H, W): standard deviations, (C,), mixing of independent channels, (C, C), and width of the blur."""
+    """Of the pixels `around`, (H, W): deviations, (C,), mixing of independent channels, (C, C), and width of the blur."""
     channels = rough.shape[2]
     deviation = np.array([_deviation(rough[..., c][around]) for c in range(channels)])
     unit = np.clip(rough / np.where(deviation > 0, deviation, np.inf), -FAR, FAR)
@@ -81,10 +81,11 @@ def _measured(rough, around):
     mixing = (axes * np.sqrt(np.maximum(powers, 0))) @ axes.T
     products = squares = 0.0
     for axis in (0, 1):
-        one, next_ = ((slice(None), slice(None, -1)), (slice(None), slice(1, None))) if axis else (slice(None, -1), slice(1, None))
-        pairs = around[one] & around[next_]
-        products += float((unit[one][pairs] * unit[next_][pairs]).sum())
-        squares += float((unit[one][pairs] ** 2 + unit[next_][pairs] ** 2).sum()) / 2
+        turned, where = np.moveaxis(unit, axis, 0), np.moveaxis(around, axis, 0)
+        pairs = where[:-1] & where[1:]
+        one, other = turned[:-1][pairs], turned[1:][pairs]
+        products += float((one * other).sum())
+        squares += float((one**2 + other**2).sum()) / 2
     known = [_blur(width)[1] for width in WIDTHS]
     return deviation, mixing, float(np.interp(products / squares if squares else known[0], known, WIDTHS))
 

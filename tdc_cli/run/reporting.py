@@ -118,9 +118,10 @@ def _named(request):
 
 
 def _alike(answers):
-    """A line on how little several answers differ where nothing was invented in any of them; else none."""
+    """A line on how little several answers differ where nothing was invented or drawn in any of them; else none."""
     first, *others = answers
-    if not others or first.request.grain or any(answer.store.facts(region)["invented"] for answer in answers for region in first.regions):
+    invented = any(answer.store.facts(region)["invented"] for answer in answers for region in first.regions)
+    if not others or invented or first.request.grain:
         return []
     most = 0
     for region in first.regions:

@@ -101,7 +101,9 @@ def read(request, divides=False):
 def _written_by_rows(request):
     """Whether nothing that is asked for needs the whole of a picture at once."""
     whole = request.panel, request.html, request.save_incomplete, request.mask_color
-    if any(option is not None for option in whole) or request.add_noise or request.region == "whole" or request.by_transparency or request.grain:
+    if any(option is not None for option in whole) or request.add_noise or request.grain:
+        return False
+    if request.region == "whole" or request.by_transparency:
         return False
     written = [path for path in (request.output, request.uncertainty) if path is not None]
     return all(str(path) != STANDARD and stored.writable(path) for path in written)
