@@ -13,7 +13,7 @@ HOLE = (slice(12, 26), slice(14, 34))
 
 @pytest.fixture
 def hole(folder):
-    """`p.png`, 48x36 pixels, smooth with noise of 10, half of it the same in all channels; `hole.png`; where the hole is."""
+    """`p.png`, 48x36 pixels, smooth with noise of 10, half of it the same in all channels; `hole.png`; where it is."""
     rng = np.random.default_rng(0)
     rows, columns = np.mgrid[:36, :48]
     noise = 7 * rng.standard_normal((36, 48, 1)) + 7 * rng.standard_normal((36, 48, 3))

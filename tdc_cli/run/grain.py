@@ -1,4 +1,4 @@
-"""Noise for what is predicted, like that of its surroundings: an estimate is a mean and has none, which looks like plastic."""
+"""Noise for what is predicted, like that of its surroundings: an estimate has none and looks like plastic."""
 
 import functools
 
@@ -11,7 +11,7 @@ BAND = 8
 FEWEST = 100
 # Width of the Gaussian, in pixels, that takes what is smooth out of the values; what it leaves is called rough.
 SMOOTH = 1.5
-# A Gaussian's median absolute value over its deviation. What is beyond `FAR` deviations, edges above all, counts as that.
+# A Gaussian's median absolute value over its deviation. What is beyond `FAR` of these, edges above all, counts as that.
 MEDIAN, FAR = 0.6745, 3.0
 # Widths of the blur that the noise may have, in pixels: grain of film, and what demosaicing and compression leave.
 WIDTHS = np.linspace(0.0, 2.4, 13)
@@ -22,8 +22,8 @@ _SIDE = 41  # pixels of the square on which blurs are compared
 def grained(values, predicted, known, rng):
     """Values with a draw of the noise of the surroundings added to what is predicted.
 
-    The rough part of a hole then varies as that of the known pixels around it, whatever the estimates have of that already. Channels are
-    correlated as there, and neighbours as far as a Gaussian blur correlates them.
+    The rough part of a hole then varies as that of the known pixels around it, whatever the estimates have of that already.
+    Channels are correlated as there, and neighbours as far as a Gaussian blur correlates them.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def _deviation(rough):
 
 
 def _measured(rough, around):
-    """Of the pixels `around`, (H, W): deviations, (C,), mixing of independent channels, (C, C), and width of the blur."""
+    """Of pixels `around`, (H, W): deviations, (C,), mixing of independent channels, (C, C), and width of the blur."""
     channels = rough.shape[2]
     deviation = np.array([_deviation(rough[..., c][around]) for c in range(channels)])
     unit = np.clip(rough / np.where(deviation > 0, deviation, np.inf), -FAR, FAR)

@@ -147,7 +147,7 @@ class Request:
              "where -o says NAME.EXT; what else is written is of the first, but the page shows all.")  # fmt: skip
     grain: bool = option(
         False, form="flag", scope=PIXELS, affects_result=False,
-        help="Add to what is predicted noise like that of its surroundings, which an estimate lacks; measures are without it.")
+        help="Add to what is predicted noise like that of its surroundings, which an estimate lacks; metrics are without it.")
     param: Mapping = option(
         None, form="pairs", metavar="KEY=VALUE",
         help="Any other parameter of the method (see 'tdc methods NAME'); may be repeated.")  # fmt: skip
@@ -209,7 +209,7 @@ class Request:
 
     @property
     def answers(self):
-        """Requests for one answer each: this one, or as many as `variants` says, the first of them with the further outputs."""
+        """Requests for one answer each: this one, or as many as `variants` says, the first with the further outputs."""
         if self.variants is None:
             return (self,)
         path, further = Path(self.output), dict.fromkeys(("report", "html", "uncertainty", "panel", "save_incomplete"))
