@@ -13,7 +13,7 @@ from tdc_cli.run.report import SCHEMA
 
 @pytest.fixture
 def hole(folder):
-    """`p.png`, 44x40 pixels of noise over smooth colours, and `hole.png`, too deep for an estimate; where the hole is."""
+    """`p.png`, 44x40 pixels of noise over smooth colours, and `hole.png`, too deep for an estimate; where it is."""
     noise = np.random.default_rng(0).integers(0, 60, (40, 44, 3)).astype(np.uint8)
     Image.fromarray(smooth(40, 44) // 2 + noise).save("p.png")
     mask = np.zeros((40, 44), np.uint8)
