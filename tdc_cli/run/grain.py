@@ -22,7 +22,7 @@ _SIDE = 41  # pixels of the square on which blurs are compared
 def grained(values, predicted, known, rng):
     """Values with a draw of the noise of the surroundings added to what is predicted.
 
-    The rough part of a hole then varies as that of the known pixels around, whatever the estimates have of that already.
+    The rough part of a hole then varies as that of known pixels around, whatever the estimates have of that already.
     Channels are correlated as there, and neighbours as far as a Gaussian blur correlates them.
 
     Parameters
