@@ -62,7 +62,7 @@ def contents(root):
 
 def finished(root):
     """Names of the files right below `root` that are no temporary ones."""
-    return {name for name in os.listdir(root) if not name.endswith(".part")} if os.path.isdir(root) else set()
+    return {name for name in os.listdir(root) if not name.endswith((".part", ".journal"))} if os.path.isdir(root) else set()
 
 
 def summary_of(result, code=0):

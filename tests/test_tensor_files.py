@@ -381,7 +381,7 @@ def test_names_that_lie_are_refused(tmp_path):
     np.save(buffer, values_of((3, 4)))
     (tmp_path / "a.mat").write_bytes(buffer.getvalue())
     assert refused(tmp_path / "a.mat") == f"{tmp_path}/a.mat: named like a MAT file but its content is NPY; rename it or convert it"
-    assert "use one of .mat, .npy, .npz, .tif, .tiff" in refused(tmp_path / "a.csv")
+    assert "use one of .mat, .npy, .npz, .tif, .tiff" in refused(tmp_path / "a.xyz")
     assert refused(tmp_path / "a.png") == f"{tmp_path}/a.png: is a picture; 'tdc complete-image' completes it"
     assert refused(tmp_path) == f"{tmp_path}: is a folder; give one file"
     assert refused(tmp_path / "none.npy") == f"{tmp_path}/none.npy: no such file"

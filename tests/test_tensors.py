@@ -429,9 +429,7 @@ def test_environment_and_file_give_defaults(tensor, run, folder):
 
 
 def test_a_run_beyond_the_memory_is_told(tensor, run, monkeypatch):
-    from tdc_cli.run import cost
-
     tensor()
-    monkeypatch.setattr(cost.os, "sysconf", lambda name: 1000)
+    monkeypatch.setattr("tdc_cli.memory.os.sysconf", lambda name: 1000)
     result = run("--missing-ratio", 0.2, "--method", "datc", "--dry-run")
     assert "tdc: warning: a.npy: may take 0.2 GB of memory, and the machine has 0.0 GB; try a part of it" in result.stderr

@@ -114,7 +114,7 @@ def _kept(plan, quiet):
 def _tell_skipped(request, quiet):
     if not quiet:
         lacks = f"; {', '.join(request.lacks)} not there, which --overwrite makes anew with it" if request.lacks else ""
-        echo(f"tdc: note: {request.output}: exists already and is skipped{lacks}", err=True)
+        echo(f"tdc: note: {request.main}: exists already and is skipped{lacks}", err=True)
 
 
 def _tell(plan, verbose, dry_run):

@@ -7,7 +7,9 @@ import numpy as np
 
 from ..holes import in_any_channel
 from .frames import Frame
+from .grain import grained
 from .solve import estimates_known
+from .streams import GRAIN, stream
 from .values import holed, unscaled
 
 
@@ -20,6 +22,8 @@ class Completed:
     given : Frame
     incomplete, colour : ndarray
         Colours with the added noise, and completed ones, as written.
+    estimate : ndarray
+        As `colour`, without the grain, if any was asked for.
     sd : ndarray or None
         In the units of the file.
     changed : bool
@@ -31,6 +35,7 @@ class Completed:
     given: Frame
     incomplete: np.ndarray
     colour: np.ndarray
+    estimate: np.ndarray
     sd: np.ndarray | None
     changed: bool
     transparent: bool
@@ -74,12 +79,28 @@ def completed(plan, *, truth=False, sd=True):
         deviation = np.zeros(given.shape, plan.sd_dtype) if sd and plan.gives_uncertainty else None
         transparent = plan.decision.source == "alpha"
         if not plan.changed(number):
-            yield Completed(frame, incomplete, incomplete, deviation, bool(noisy), transparent)
+            yield Completed(frame, incomplete, incomplete, incomplete, deviation, bool(noisy), transparent)
             continue
-        colour = np.array(incomplete)
+        estimate = np.array(incomplete)
+        invented = np.zeros(estimate.shape, bool) if plan.request.grain else None
         for each in open_regions:
-            each.fill(plan, frame, colour, deviation)
-        yield Completed(frame, incomplete, colour, deviation, True, transparent)
+            each.fill(plan, frame, estimate, deviation, invented)
+        colour = estimate if invented is None else _grained(plan, frame, estimate, invented)
+        yield Completed(frame, incomplete, colour, estimate, deviation, True, transparent)
+
+
+def _grained(plan, frame, estimate, invented):
+    """An estimate with the grain of the frame, where it was predicted."""
+    source, number = plan.source, frame.number
+    predicted = frame.absent & ~invented
+    known = np.isfinite(estimate) & ~frame.absent
+    if frame.kept is not None:
+        known &= ~frame.kept
+    made = grained(estimate.astype(float), predicted, known, stream(plan.request.seed, GRAIN, number))
+    stored = unscaled(made[predicted] / plan.scale, source.dtype, source.full_range, plan.incomplete.name(number))
+    colour = np.array(estimate)
+    colour[predicted] = stored
+    return colour
 
 
 class _Open:
@@ -87,13 +108,14 @@ class _Open:
 
     def __init__(self, region):
         self.region = region
-        self._values = self._sd = None
+        self._values = self._sd = self._invented = None
         self._place = 0
 
-    def fill(self, plan, frame, colour, deviation):
-        """Put the estimates of the next frame that is estimated into its colours and, if not None, its standard deviations."""
+    def fill(self, plan, frame, colour, deviation, invented):
+        """Put the estimates of the next frame that is estimated into its colours and, where not None, the others."""
         if self._values is None:
             self._values, self._sd = plan.store.load(self.region)
+            self._invented = plan.store.invented(self.region) if invented is not None else None
         plane = self.region.plane if colour.ndim > 1 and plan.source.mode != "tensor" else ()
         estimated = frame.estimated(estimates_known(plan.config), plane)
         count = int(np.count_nonzero(estimated))
@@ -101,6 +123,8 @@ class _Open:
         colour[plane][estimated] = self._values[part]
         if deviation is not None and self._sd is not None:
             deviation[plane][estimated] = self._sd[part]
+        if self._invented is not None:
+            invented[plane][estimated] = self._invented[part]
         self._place += count
         if self.region.end == frame.number + 1:
-            self._values = self._sd = None
+            self._values = self._sd = self._invented = None

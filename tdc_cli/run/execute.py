@@ -57,13 +57,14 @@ def execute(plan, monitor=methods.silent, executor=None):
     """
     begin = time.perf_counter()
     plan.store.open(plan.request.resume or plan.request.skip_existing, plan.request.output)
+    answers = plan.answers
     with contextlib.closing(plan.store):
         try:
-            work = solve(plan, monitor, executor)
+            works = [solve(answer, monitor, executor) for answer in answers]
         finally:  # a change is the reason for what comes of it
             _check_files(plan)
         with files.together(plan.files.identities, plan.store.spent):
-            report = _write(plan, work, begin, monitor)
+            report = _write(plan, answers, works, begin, monitor)
             _check_files(plan)
     return report
 
@@ -77,15 +78,19 @@ def _check_files(plan):
         raise
 
 
-def _write(plan, work, begin, monitor):
-    """Every output; a `Report`."""
+def _write(plan, answers, works, begin, monitor):
+    """Every output, of the first answer and of the others; a `Report`."""
     request, start = plan.request, time.perf_counter()
     measures = measures_for(plan)
-    shown = plan.sink.write(plan, measures, monitor)
+    first, *others = answers
+    shown = [plan.sink.write(first, measures, monitor)]
+    for answer in others:
+        done = plan.sink.write(answer, None, monitor)
+        shown += [done] if request.html is not None else []  # else it need not be held any longer
     end = time.perf_counter()
-    report = report_of(plan, work, measures, {"write": end - start, "total": plan.spent + end - begin})
+    report = report_of(plan, answers, works, measures, {"write": end - start, "total": plan.spent + end - begin})
     if request.report is not None:
         write_text(request.report, report.to_json(), replace=request.replaces)
     if request.html is not None:
-        write_text(request.html, plan.sink.page(plan, report, shown), replace=request.replaces)
+        write_text(request.html, plan.sink.page(plan, report, *shown), replace=request.replaces)
     return report

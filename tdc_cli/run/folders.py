@@ -99,6 +99,8 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
         Contradictory options; no pictures; outputs that share a name, or that would replace an input. Those that exist: `check_free`.
     """
     check(template)
+    if template.variants is not None:
+        raise ConfigError("`variants` is for one picture, not for several or a folder; give one, or leave it out")
     configure.check_method(template, methods.get(template.method))
     if template.source is not None:
         holes.marked(template.source)  # what is wrong with it is told once, not of every picture

@@ -71,6 +71,7 @@ class Finished:
     values: np.ndarray
     sd: np.ndarray | None
     facts: dict
+    invented: np.ndarray | None = None
 
 
 def complete(job, values, observed, wanted, truths, monitor=methods.silent):
@@ -129,7 +130,7 @@ def _complete(job, values, observed, wanted, truths, monitor):
     if sd is not None:
         sd = (sd * scale).astype(deviation_dtype(job.dtype))
     stored = unscaled(mean, job.dtype, job.full_range, job.path)
-    kept, deviations, invented = [], [], 0
+    kept, deviations, copied, invented = [], [], [], 0
     sums = dict.fromkeys(("estimated", "sd", "missing", "inside"), 0)
     for number, (changed, truth) in enumerate(zip(job.changed, truths)):
         if not changed:
@@ -140,6 +141,7 @@ def _complete(job, values, observed, wanted, truths, monitor):
         invented += int(np.count_nonzero(in_any_channel(guessed)))
         estimated = absent | observed[place] if estimates_known(job.config) else absent
         kept.append(stored[place][estimated])
+        copied.append(guessed[estimated])
         if sd is None:
             continue
         deviations.append(sd[place][estimated])
@@ -148,7 +150,8 @@ def _complete(job, values, observed, wanted, truths, monitor):
     facts = {"seconds": time.perf_counter() - start, "sums": sums, "warnings": list(done.warnings),
              "invented": None if done.invented is None else invented,
              "traces": {} if job.in_time else done.traces, **{name: getattr(done, name) for name in NOTED}}  # fmt: skip
-    return Finished(np.concatenate(kept), np.concatenate(deviations) if sd is not None else None, facts)
+    deviations = np.concatenate(deviations) if sd is not None else None
+    return Finished(np.concatenate(kept), deviations, facts, np.concatenate(copied) if invented else None)
 
 
 def _cut(done, inside):

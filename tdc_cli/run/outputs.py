@@ -39,6 +39,8 @@ def check_paths(wanted, *, replace=False, make_folders=False, standard=(), folde
         hindrance = files.hindrance(path)
         if hindrance:
             raise OutputError(f"{path}: {hindrance}")
+        if path.is_dir() and name not in folders:
+            raise OutputError(f"{path}: is a folder; name a file in it")
         real = os.path.realpath(path)
         for role, source in {**wanted.sources, **wanted.consulted}.items():
             # The reference may well be the input itself, but no result may replace something that is read.
@@ -54,8 +56,6 @@ def check_paths(wanted, *, replace=False, make_folders=False, standard=(), folde
             if _within(real, other) or _within(other, real):
                 raise OutputError(f"{path}: {name} and {what} lie one in the other; give each result a place of its own")
         seen[real] = name
-        if path.is_dir() and name not in folders:
-            raise OutputError(f"{path}: is a folder; name a file in it")
         if files.waits(path) or os.path.islink(real):
             raise OutputError(f"{path}: is a pipe, a socket, a disk, or a link to itself; name a file, or - for standard output")
         if not path.parent.is_dir() and not make_folders:

@@ -114,6 +114,12 @@ class Plan:
         return gives_uncertainty(self.method, self.config)
 
     @property
+    def answers(self):
+        """Plans for one answer each, a tuple. Only draws differ: simulated holes and noise are of the first seed."""
+        first, *others = self.request.answers
+        return replace(self, request=first), *(replace(self, request=other, store=Memory()) for other in others)
+
+    @property
     def shares(self):
         """Whether the method decides something once for all regions: those of one picture."""
         return self.tiled and not self.incomplete.in_time
@@ -196,7 +202,7 @@ def _prepare(request, monitor):
     )  # fmt: skip
     sink = sinks.named(request)
     if done or request.to_skip:
-        raise OutputExists(f"{request.output}: exists already")
+        raise OutputExists(f"{request.main}: exists already")
     files = Snapshot.of(request.sources.values(), request.consulted.values())
     outputs.check_spared(request, files.identities)
     source = sources.read(request, hasattr(method.load(), "margin"))
@@ -219,6 +225,8 @@ def _prepare(request, monitor):
         frame = next(incomplete.frames())
         for rows in row_slices(source.shape):
             incomplete.values(frame, (rows,))
+    if request.grain and truth is not None:
+        decision = replace(decision, notes=(*decision.notes, "`grain`: the metrics are of the estimates without it"))
     count = int(seen.counts.sum())
     missing = missing_of(decision, source.count * incomplete.entries, count, int(seen.pixels.sum()), seen.grey_levels)
     division = divided(request, method, config, incomplete, seen)
@@ -227,12 +235,13 @@ def _prepare(request, monitor):
                    "kept": None if request.sources["keep"] is None else digest(request.sources["keep"]),
                    "copied": None if copied is None else hashlib.sha256(copied.tobytes()).hexdigest(),
                    "regions": [[r.used, r.seen] for r in division.regions]}  # fmt: skip
-    kept = kind == CLIP or (division.tiled and str(request.output) != STANDARD)
+    kept = kind == CLIP or (division.tiled and str(request.output) != STANDARD and request.variants is None)
     store = Folder(_store_folder(request), fingerprint) if kept else Memory()
     store.check(resume=request.resume, replace=request.overwrite or request.skip_existing, output=request.output)
     return Plan(
-        request, incomplete, decision, method, config, seen, division.regions, division.tiled, division.workers, division.seconds,
-        division.bytes, missing, (*source.notes, *decision.notes, *division.notes), (*warnings, *more, *reasons),
+        request, incomplete, decision, method, config, seen, division.regions, division.tiled, division.workers,
+        division.seconds * len(request.answers), division.bytes, missing,
+        (*source.notes, *decision.notes, *division.notes), (*warnings, *more, *reasons),
         time.perf_counter() - start, store, sink, files, {} if copied is None else {"source": copied},
     )  # fmt: skip
 

@@ -153,6 +153,13 @@ SCHEMA = {
                 "description": "pixels that were copied from what looks alike: their standard deviation is the spread among equally good "
                 "sources, and no interval; absent where everything was predicted",
             },
+            "variants": {
+                "type": "array",
+                "items": _object({"path": {"type": "string"}, "seed": _COUNT}),
+                "minItems": 2,
+                "description": "the answers to choose from, where several are asked for; all but outputs and "
+                "warnings is of the first",
+            },
             "synthetic": _object(
                 {
                     "kind": {"type": "string"},
@@ -193,6 +200,7 @@ class Report:
     warnings: list = field(default_factory=list)
     synthetic: dict | None = None
     invented: int | None = None
+    variants: list | None = None
 
     def to_dict(self):
         """Plain dict in the order of `SCHEMA`, every number finite; what was not is None and named in `warnings`."""
@@ -260,6 +268,9 @@ class Report:
             lines.append("  " + ", ".join(found))
         if self.invented:
             lines.append(f"  {self.invented} pixels invented: their uncertainty is the spread among equally good sources, no interval")
+        if self.variants:
+            first, *_, last = (answer["seed"] for answer in self.variants)
+            lines.append(f"  {len(self.variants)} answers, of seeds {first} to {last}")
         if self.metrics:
             for label, key in (("all entries", "all"), ("missing entries", "missing"), ("before, holes as 0", "incomplete")):
                 found = self.metrics[key]

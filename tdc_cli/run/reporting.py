@@ -4,6 +4,8 @@ import math
 import platform
 from dataclasses import asdict
 
+import numpy as np
+
 from .. import __version__
 from . import threads
 from .report import Report
@@ -11,13 +13,16 @@ from .report import Report
 _OF_ONE = ("rank", "mixture", "diagnostics")
 
 
-def report(plan, work, measures, timing):
+def report(plan, answers, works, measures, timing):
     """`Report` of a run.
 
     Parameters
     ----------
     plan : Plan
-    work : solve.Work
+    answers : sequence of Plan
+        Its `answers`, completed. The first one is reported on; the warnings are of all.
+    works : sequence of work.Work
+        What the work on each has told.
     measures : object or None
         See `measure.measures_for`.
     timing : dict
@@ -32,7 +37,9 @@ def report(plan, work, measures, timing):
     only = facts[0] if len(facts) == 1 else dict.fromkeys(_OF_ONE)
     if len(facts) > 1 and any(fact[name] for fact in facts for name in _OF_ONE):
         reasons = [*reasons, f"rank, mixture and diagnostics are null: the input was completed in {len(facts)} regions"]
-    warnings = {text: None for fact in facts for text in fact["warnings"]} | dict.fromkeys(work.notes)
+    of_all = [answer.store.facts(region) for answer in answers for region in plan.regions]
+    warnings = {text: None for fact in of_all for text in fact["warnings"]}
+    warnings |= {text: None for work in works for text in work.notes}
     levels = [fact["noise_std"] for fact in facts if fact["noise_std"] is not None]
     uncertainty = None
     if plan.gives_uncertainty:
@@ -40,6 +47,7 @@ def report(plan, work, measures, timing):
         if plan.shares:  # they all have what was held out of the samples
             held_out = held_out[:1]
         uncertainty = uncertainty_of([fact["sums"] for fact in facts], held_out)
+    seconds = sum(fact["seconds"] for fact in facts)
     return compose(
         plan.method,
         _parameters(plan, facts),
@@ -52,9 +60,10 @@ def report(plan, work, measures, timing):
         noise_std=math.hypot(*levels) / math.sqrt(len(levels)) if levels else None,
         uncertainty=uncertainty,
         metrics=measured,
-        timing={"read": plan.spent, "compile": work.compiling, "complete": sum(fact["seconds"] for fact in facts), **timing},
+        timing={"read": plan.spent, "compile": works[0].compiling, "complete": seconds, **timing},
         outputs={name: str(path) for name, path in plan.request.outputs.items()},
-        warnings=[*plan.notes, *plan.warnings, *warnings, *reasons],
+        warnings=[*plan.notes, *plan.warnings, *warnings, *reasons, *_alike(answers)],
+        variants=[_named(answer.request) for answer in answers] if answers[1:] else None,
         **{name: only[name] for name in _OF_ONE},
     )
 
@@ -101,6 +110,26 @@ def missing_of(decision, total, count, pixels, grey_levels=0):
         "pixels": pixels,
         "ratio": count / total,
     }
+
+
+def _named(request):
+    """One of several answers in the report."""
+    return {"path": str(request.output), "seed": request.seed}
+
+
+def _alike(answers):
+    """A line on how little several answers differ where nothing was invented or drawn in any of them; else none."""
+    first, *others = answers
+    invented = any(answer.store.facts(region)["invented"] for answer in answers for region in first.regions)
+    if not others or invented or first.request.grain:
+        return []
+    most = 0
+    for region in first.regions:
+        values = first.store.load(region)[0].astype(float)
+        most = max(most, *(float(np.abs(other.store.load(region)[0] - values).max(initial=0)) for other in others))
+    full = f" of {first.source.full_range}" if first.source.full_range else ""
+    how = f"differ by at most {most:.3g}{full}" if most else "are the same"
+    return [f"no pixel was invented: the {len(answers)} answers {how}"]
 
 
 def _sum(counts):

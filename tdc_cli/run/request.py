@@ -148,6 +148,13 @@ class Request:
         help="Noise of the known entries, as for --add-noise, or 'auto' to learn it. 0: known entries come back bit for bit; else they "
              "are estimated too.")  # fmt: skip
     seed: int = option(0, form="count", ge=0, help="Same seed, same bytes.")
+    variants: int | None = option(
+        None, form="count", ge=2, le=16, metavar="N", scope=(PICTURE,), affects_result=False,
+        help="Write 2 to 16 answers to choose from, with --seed, --seed + 1 and so on, as NAME-1.EXT to NAME-N.EXT "
+             "where -o says NAME.EXT; what else is written is of the first, but the page shows all.")  # fmt: skip
+    grain: bool = option(
+        False, form="flag", scope=PIXELS, affects_result=False,
+        help="Add to what is predicted noise like that of its surroundings, which an estimate lacks; metrics are without it.")
     param: Mapping = option(
         None, form="pairs", metavar="KEY=VALUE",
         help="Any other parameter of the method (see 'tdc methods NAME'); may be repeated.")  # fmt: skip
@@ -208,9 +215,23 @@ class Request:
         help="Go on with the finished regions of a run that was interrupted or killed.")  # fmt: skip
 
     @property
+    def answers(self):
+        """Requests for one answer each: this one, or as many as `variants` says, the first with the further outputs."""
+        if self.variants is None:
+            return (self,)
+        path, further = Path(self.output), dict.fromkeys(("report", "html", "uncertainty", "panel", "save_incomplete"))
+        first, *others = (
+            replace(self, output=path.with_name(f"{path.stem}-{k + 1}{path.suffix}"), seed=self.seed + k, variants=None)
+            for k in range(self.variants)
+        )
+        return first, *(replace(other, **further) for other in others)
+
+    @property
     def outputs(self):
         """Name in the report to Path, for every file that is to be written; the main one first."""
-        named = {MAIN[self.kind]: self.output, "incomplete": self.save_incomplete}
+        main, *others = (answer.output for answer in self.answers)
+        named = {MAIN[self.kind]: main} | {f"variant_{k}": path for k, path in enumerate(others, 2)}
+        named["incomplete"] = self.save_incomplete
         if self.save_incomplete is not None and self.kind != CLIP:
             beside = Path(self.save_incomplete)
             named["mask"] = beside.with_name(f"{beside.stem}_mask{'.png' if self.kind == PICTURE else beside.suffix}")
@@ -271,9 +292,14 @@ class Request:
         return given | further
 
     @property
+    def main(self):
+        """Path of the main output, which tells that the others are there too: the first of several answers."""
+        return self.outputs[MAIN[self.kind]]
+
+    @property
     def finished(self):
         """Whether every output is there: each appears whole, the main one last."""
-        return not self.lacks and Path(self.output).exists()
+        return not self.lacks and self.main.exists()
 
     @property
     def lacks(self):
@@ -283,7 +309,7 @@ class Request:
     @property
     def to_skip(self):
         """Whether the main output is there and is to be passed over."""
-        return self.skip_existing and Path(self.output).exists()
+        return self.skip_existing and self.main.exists()
 
     @property
     def replaces(self):
@@ -334,6 +360,12 @@ def check(request):
         parsed(request.memory)
     if request.cluster is not None and request.jobs > 1:
         raise ConfigError("`cluster` and `jobs` exclude each other: the cluster's workers do the work")
+    if request.grain and request.noise_std:
+        raise ConfigError("`grain` adds the noise that `noise_std` takes away; leave one of them out")
+    if request.variants is not None and str(request.output) == STANDARD:
+        raise ConfigError("`variants` are several files, and - stands for one; name out.png for out-1.png, out-2.png")
+    if request.variants is not None and request.resume:
+        raise ConfigError("`resume` goes on with finished regions, and `variants` keeps none; leave one of them out")
     if not (request.region in (None, "whole") or (isinstance(request.region, int) and request.region >= SMALLEST_REGION)):
         raise ConfigError(f"`region` is {request.region!r}; give a side of at least {SMALLEST_REGION} pixels, or whole")
     said = [name for name in ("mask", "mask_color", "missing_ratio") if getattr(request, name) is not None]

@@ -108,7 +108,7 @@ def _written_by_rows(request):
     whole = request.panel, request.html, request.save_incomplete, request.mask_color
     if any(option is not None for option in (*whole, request.page, request.pages)) or request.region == "whole":
         return False
-    if request.add_noise or request.by_transparency or request.by_infrared:
+    if request.add_noise or request.grain or request.by_transparency or request.by_infrared:
         return False
     written = [path for path in (request.output, request.uncertainty) if path is not None]
     return all(str(path) != STANDARD and stored.writable(path) for path in written)

@@ -51,13 +51,17 @@ class Memory:
         """What was noted of a finished region, a dict."""
         return self._regions[region][2]
 
-    def save(self, region, values, sd, facts):
+    def save(self, region, values, sd, facts, invented=None):
         """Keep a region; see `Folder.save`."""
-        self._regions[region] = values, sd, facts
+        self._regions[region] = values, sd, facts, invented
 
     def load(self, region):
         """Estimates and standard deviations (None where there are none) as `save` got them."""
         return self._regions[region][:2]
+
+    def invented(self, region):
+        """Which of the estimates were invented, as `save` got it."""
+        return self._regions[region][3]
 
 
 class Folder:
@@ -195,7 +199,7 @@ class Folder:
         with np.load(self._path(region), allow_pickle=False) as arrays:
             return json.loads(str(arrays["facts"]))
 
-    def save(self, region, values, sd, facts):
+    def save(self, region, values, sd, facts, invented=None):
         """Keep a region.
 
         Parameters
@@ -207,6 +211,8 @@ class Folder:
             Their standard deviations.
         facts : dict
             Ready for JSON.
+        invented : ndarray of bool or None
+            Which of the estimates were invented; None: none of them.
 
         Raises
         ------
@@ -214,6 +220,7 @@ class Folder:
             A full disk.
         """
         arrays = {"values": values, "facts": np.array(json.dumps(plain(facts)))} | ({} if sd is None else {"sd": sd})
+        arrays |= {} if invented is None else {"invented": invented}
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)
         files.write_bytes(self._path(region), buffer.getvalue(), replace=True)
@@ -222,6 +229,11 @@ class Folder:
         """Estimates and standard deviations (None where there are none) as `save` got them."""
         with np.load(self._path(region), allow_pickle=False) as arrays:
             return arrays["values"], arrays.get("sd")
+
+    def invented(self, region):
+        """Which of the estimates were invented, as `save` got it."""
+        with np.load(self._path(region), allow_pickle=False) as arrays:
+            return arrays.get("invented")
 
     def _path(self, region):
         return self.folder / f"{region.name}.npz"

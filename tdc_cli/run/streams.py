@@ -3,11 +3,11 @@ noise on the holes."""
 
 import numpy as np
 
-HOLES, NOISE, DRAWS, SHARED = 1, 2, 3, 4
+HOLES, NOISE, DRAWS, SHARED, GRAIN = 1, 2, 3, 4, 5
 
 
 def stream(seed, purpose, *place):
-    """Generator of the stream `purpose` (`HOLES`, `NOISE`, `DRAWS` or `SHARED`) of `seed`.
+    """Generator of the stream `purpose` (`HOLES`, `NOISE`, `DRAWS`, `SHARED` or `GRAIN`) of `seed`.
 
     Parameters
     ----------

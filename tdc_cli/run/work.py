@@ -67,7 +67,7 @@ def solve(plan, monitor=methods.silent, executor=None):
         window = Window(plan.incomplete.frames(truth=True))
         calls = ((region, complete, *_prepared(plan, region, window, shared)) for region in left)
         for region, done in _worked_on(calls, executor, min(plan.workers, len(left)), progress):
-            plan.store.save(region, done.values, done.sd, done.facts)
+            plan.store.save(region, done.values, done.sd, done.facts, done.invented)
             progress.done(region)
     return Work(seconds, notes)
 

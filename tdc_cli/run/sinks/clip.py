@@ -42,7 +42,7 @@ class Sink:
         def frames():
             for done in completed(plan, truth=measures is not None):
                 if measures is not None and done.given.inside:
-                    measures.add(done.given.number, done.given.truth, done.colour, ~done.given.absent)
+                    measures.add(done.given.number, done.given.truth, done.estimate, ~done.given.absent)
                 shot = None if strip is None else _shot(plan, done)
                 for keeper in (strip, reel):
                     if keeper is not None:

@@ -47,7 +47,7 @@ class Sink:
         shown = request.uncertainty is not None or request.panel is not None or request.html is not None
         done = next(completed(plan, truth=True, sd=shown))
         if measures is not None:
-            measures.add(0, done.given.truth, done.colour, ~done.given.absent)
+            measures.add(0, done.given.truth, done.estimate, ~done.given.absent)
         if request.make_folders:
             for path in request.outputs.values():
                 files.make_folder(path.parent)
@@ -94,7 +94,7 @@ class Sink:
             deviations = (band.sd for band in bands(plan, sd=True))
             stored.write_rows(deviations, like, request.uncertainty, replace=request.replaces)
 
-    def page(self, plan, report, done):
+    def page(self, plan, report, done, *others):
         """Page of a run, as text.
 
         Parameters
@@ -103,6 +103,8 @@ class Sink:
         report : Report
         done : Completed
             What `Sink.write` gave.
+        *others : Completed
+            The same of further answers.
         """
         from ...view import page
 
@@ -120,6 +122,7 @@ class Sink:
             given_alpha=given.alpha,
             premultiplied="premultiplied" in given.metadata,
             icc_profile=given.metadata.get("icc_profile"),
+            variants=tuple(other.shown(other.colour) for other in others),
         )
         traces = plan.store.facts(plan.regions[0])["traces"] if plan.regions else {}
         return page.run(report, shown, traces)

@@ -40,6 +40,8 @@ class Pictures:
     premultiplied : bool
         Whether the values are multiplied by alpha already.
     icc_profile : bytes or None
+    variants : tuple of ndarray
+        Further answers than `completed`.
     """
 
     incomplete: np.ndarray
@@ -54,6 +56,7 @@ class Pictures:
     given_alpha: np.ndarray | None = None
     premultiplied: bool = False
     icc_profile: bytes | None = None
+    variants: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ def run(report, shown, traces=None):
         report=values,
         name=PurePath(written if written != "-" else values["input"]["path"]).name,
         facts=facts(values, units),
-        figures=_figures(shown, factor),
+        figures=_figures(shown, factor, values["seed"]),
         scale=pictures.scale(),
         units=units,
         original=(height, width),
@@ -146,16 +149,22 @@ def measures(report):
     return [(title, [number(found.get(m.key), m.digits) for m in MEASURES]) for title, found in rows]
 
 
-def _figures(shown, factor):
-    """Every picture that is known, scaled down by `factor`."""
+def _figures(shown, factor, seed):
+    """Every picture that is known, scaled down by `factor`; of several answers the first one has this seed."""
     given = shown.given
     if given is not None and shown.truth is not None and np.array_equal(given, shown.truth):
         given = None
     hole = "white" if shown.inks else "black"
     # Pictures to compare with the result have its alpha, so that they differ in their colours alone.
+    title, of = ("Answer 1", f" of seed {seed}") if shown.variants else ("Completed", "")
+    answers = [("completed", title, f"The result{of}, before any compression with loss.", shown.completed, shown.alpha)]
+    answers += [
+        (f"variant_{k}", f"Answer {k}", f"The result of seed {seed + k - 1}.", variant, shown.alpha)
+        for k, variant in enumerate(shown.variants, 2)
+    ]
     photographs = [
         ("incomplete", "Incomplete", f"What the method saw; holes are {hole}.", shown.incomplete, shown.alpha),
-        ("completed", "Completed", "The result, before any compression with loss.", shown.completed, shown.alpha),
+        *answers,
         ("truth", "Truth", "What the result is measured against.", shown.truth, shown.alpha),
         ("given", "As given", "The input, with what the mask replaces.", given, shown.given_alpha),
     ]
@@ -185,6 +194,8 @@ def _figures(shown, factor):
     made |= {name: Figure(name, title, note, pictures.heat(values, end, factor), end, beyond) for name, title, note, values in heats}
     # In rows of two and of three: uncertainty and error side by side, whatever else there is.
     order = ("incomplete", "completed", "truth", "mask", "uncertainty", "error", "given")
+    if shown.variants:  # side by side, before all else
+        order = (*(name for name, *_ in answers), *order[:1], *order[2:])
     return [made[name] for name in order if name in made]
 
 
