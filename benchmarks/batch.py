@@ -22,7 +22,9 @@ SIDE = 48
 
 
 def draw(folder, count):
-    """Write `count` pictures of SIDE x SIDE, sums of waves with a little noise, into `folder`, and a mask for each into `folder`-masks."""
+    """Write `count` pictures of SIDE x SIDE, sums of waves with a little noise, into `folder`, and a mask for each into
+    `folder`-masks.
+    """
     from PIL import Image
 
     masks = folder.with_name(f"{folder.name}-masks")
@@ -75,8 +77,10 @@ def speed(place, count, method, repetitions):
             best[jobs] = min(took, best.get(jobs, took))
             print(f"  turn {turn + 1}, --jobs {jobs}: {took:.1f} s (load {os.getloadavg()[0]:.1f})", flush=True)
     same = bytes_of(place / "out1") == bytes_of(place / "out2")
-    print(f"{count} files of {SIDE}x{SIDE}, {method}: {best['1']:.1f} s and {best['2']:.1f} s, {best['1'] / best['2']:.2f} times as fast; "
-          f"the same bytes: {same}")  # fmt: skip
+    print(
+        f"{count} files of {SIDE}x{SIDE}, {method}: {best['1']:.1f} s and {best['2']:.1f} s, "
+        f"{best['1'] / best['2']:.2f} times as fast; the same bytes: {same}"
+    )
 
 
 def kill(place, count, method, kills):
@@ -84,11 +88,15 @@ def kill(place, count, method, kills):
     masks = draw(place / "in", count)
     whole = seconds(words(place / "in", masks, place / "whole", method, "--jobs", "2", "--threads", "1"))
     expected, moments = bytes_of(place / "whole"), random.Random(0)
-    command = words(place / "in", masks, place / "out", method, "--jobs", "2", "--threads", "1", "--report", str(place / "r"))
+    command = words(
+        place / "in", masks, place / "out", method, "--jobs", "2", "--threads", "1", "--report", str(place / "r")
+    )
     for i in range(kills):
         before = finished(place / "out")
         running = subprocess.Popen([*command, "--skip-existing"])
-        while i % 4 and running.poll() is None and finished(place / "out") <= before:  # every fourth may hit the start as well
+        while (
+            i % 4 and running.poll() is None and finished(place / "out") <= before
+        ):  # every fourth may hit the start as well
             time.sleep(0.002)
         time.sleep(moments.uniform(0, whole / kills))
         running.kill()
@@ -97,7 +105,9 @@ def kill(place, count, method, kills):
         wrong = [name for name in made if (place / "out" / name).read_bytes() != expected[name]]
         print(f"  kill {i + 1}: {len(made)} files, {len(wrong)} wrong", flush=True)
     done = json.loads(subprocess.run([*command, "--skip-existing", "--json"], check=True, capture_output=True).stdout)
-    print(f"killed {kills} times, gone on with: {done['counts']}; the same bytes: {bytes_of(place / 'out') == expected}")
+    print(
+        f"killed {kills} times, gone on with: {done['counts']}; the same bytes: {bytes_of(place / 'out') == expected}"
+    )
 
 
 def memory(place, counts, method):

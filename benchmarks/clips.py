@@ -2,8 +2,8 @@
 
     TDC_BENCH_DATA=FOLDER python benchmarks/clips.py --what noise masks entries frames auto --out clips.json
 
-FOLDER/videos/*.npy are (T, H, W, C) uint8, FOLDER/masks/*.png pictures of holes, white = missing. Every finished run is kept in the
---out file and not repeated.
+FOLDER/videos/*.npy are (T, H, W, C) uint8, FOLDER/masks/*.png pictures of holes, white = missing. Every finished run is
+kept in the --out file and not repeated.
 """
 
 import argparse
@@ -63,7 +63,9 @@ def likeness(estimate, truth):
 
 
 def beside(values, observed):
-    """Mean of the same entry in the frames on both sides, where it is observed there; where in neither, the mean of all."""
+    """Mean of the same entry in the frames on both sides, where it is observed there; where in neither, the mean of
+    all.
+    """
     padded, shown = (np.pad(a, [(0, 0)] * 3 + [(1, 1)]) for a in (np.where(observed, values, 0.0), observed))
     count = shown[..., :-2].astype(float) + shown[..., 2:]
     mean = (padded[..., :-2] + padded[..., 2:]) / np.maximum(count, 1)
@@ -85,11 +87,22 @@ def run(name, case, count, parameters):
     found = patches.complete(np.where(observed, values, np.nan), observed, config, rng=np.random.default_rng(0))
     seconds, busy = time.perf_counter() - begin, time.process_time() - busy
     error, missing = found.mean - truth, ~observed
-    figures = {"psnr": peak(error), "ssim": likeness(found.mean, truth), "missing": peak(error[missing]),
-               "beside": peak((beside(values, observed) - truth)[missing]), "seconds": seconds, "busy": busy, "load": os.getloadavg()[0],
-               "noise_std": found.noise_std, "parameters": found.parameters, "held_out": found.held_out,
-               "frames": [peak(e[m]) if m.any() else None for e, m in zip(np.moveaxis(error, 3, 0), np.moveaxis(missing, 3, 0))],
-               "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10}  # fmt: skip
+    figures = {
+        "psnr": peak(error),
+        "ssim": likeness(found.mean, truth),
+        "missing": peak(error[missing]),
+        "beside": peak((beside(values, observed) - truth)[missing]),
+        "seconds": seconds,
+        "busy": busy,
+        "load": os.getloadavg()[0],
+        "noise_std": found.noise_std,
+        "parameters": found.parameters,
+        "held_out": found.held_out,
+        "frames": [
+            peak(e[m]) if m.any() else None for e, m in zip(np.moveaxis(error, 3, 0), np.moveaxis(missing, 3, 0))
+        ],
+        "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10,
+    }
     if found.sd is not None:
         inside = np.abs(error) <= 1.645 * found.sd
         figures |= {"coverage": float(inside[missing].mean()), "coverage_all": float(inside[found.sd > 0].mean())}
@@ -99,9 +112,11 @@ def run(name, case, count, parameters):
 def line(name, case, f):
     """One row of the table."""
     inside = "/".join(f"{f[k]:.3f}" for k in ("coverage", "coverage_all") if k in f)
-    return (f"{case:8} {name:8} {f['psnr']:6.2f} dB / {f['ssim']:.4f}, missing {f['missing']:6.2f} (beside {f['beside']:.2f}), "
-            f"in 90 % {inside}, noise {f['noise_std'] or 0:.4f}, {f['seconds']:.0f} s, {f['busy']:.0f} s of processors, "
-            f"load {f['load']:.1f}, {f['memory']:.0f} MB")  # fmt: skip
+    return (
+        f"{case:8} {name:8} {f['psnr']:6.2f} dB / {f['ssim']:.4f}, missing {f['missing']:6.2f} (beside "
+        f"{f['beside']:.2f}), in 90 % {inside}, noise {f['noise_std'] or 0:.4f}, {f['seconds']:.0f} s, {f['busy']:.0f} "
+        f"s of processors, load {f['load']:.1f}, {f['memory']:.0f} MB"
+    )
 
 
 def main():

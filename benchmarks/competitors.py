@@ -1,13 +1,17 @@
-"""The methods of other papers beside the figures of their authors' own programs, on the same pictures, problems and missing entries.
+"""The methods of other papers beside the figures of their authors' own programs, on the same pictures, problems and
+missing entries.
 
-    TDC_BENCH_DATA=FOLDER python benchmarks/competitors.py --reference FOLDER --methods halrtc tsvd --out competitors.json
+    TDC_BENCH_DATA=FOLDER python benchmarks/competitors.py --reference FOLDER --methods halrtc tsvd --out
+    competitors.json
 
-Pictures are read from TDC_BENCH_DATA/images. The folder `--reference` holds `baselines.json` (the figures), `image_masks.npz` (arrays
-observed60 to observed90, `numpy.packbits` of 256x256x3, True = observed) and `synthetic/zero_rank5_seed0.npz` and so on (arrays truth,
-noisy, observed70 to observed90). Results are kept in the --out file: a run that is there is not repeated.
+Pictures are read from TDC_BENCH_DATA/images. The folder `--reference` holds `baselines.json` (the figures),
+`image_masks.npz` (arrays observed60 to observed90, `numpy.packbits` of 256x256x3, True = observed) and
+`synthetic/zero_rank5_seed0.npz` and so on (arrays truth, noisy, observed70 to observed90). Results are kept in the
+--out file: a run that is there is not repeated.
 
-PSNR and SSIM are of the estimate clipped to 0..1 with the observed entries put back; RRE is of the estimate as the method returns it.
-Seconds are those of the processor; the figures are seconds of the clock, of one thread on a machine that was busy with other things.
+PSNR and SSIM are of the estimate clipped to 0..1 with the observed entries put back; RRE is of the estimate as the
+method returns it. Seconds are those of the processor; the figures are seconds of the clock, of one thread on a machine
+that was busy with other things.
 """
 
 import argparse
@@ -37,9 +41,13 @@ FIGURES = {
     "fbcp-image": ("FBCPIC", None),
     "fbcp-mp": ("FBCPMP", None),
     "brtf": ("BRTFimg", "BRTF"),
-    "datc": (None, "FBCP"),  # the paper's model has no program of its authors; FBCP's is the best of the others on these problems
+    "datc": (
+        None,
+        "FBCP",
+    ),  # the paper's model has no program of its authors; FBCP's is the best of the others on these problems
 }
-# Parameters in place of the defaults, where the authors' program was given others too: for single pictures and for synthetic problems.
+# Parameters in place of the defaults, where the authors' program was given others too: for single pictures and for
+# synthetic problems.
 SINGLE_SETTINGS = {("fbcp-mp", "facade"): {"smoothing": 0.1}}
 SYNTHETIC_SETTINGS = {"tmac": {"tolerance": 1e-12}, "datc": {"noise_std": float(np.sqrt(0.001))}}
 
@@ -67,11 +75,19 @@ def problems(reference, ratios):
         for ratio in ratios:
             name = f"observed{100 * ratio:.0f}"
             if name in drawn:
-                yield f"syn_s{path.stem.removeprefix('zero_rank5_seed')}", ratio, drawn["truth"], drawn["noisy"], drawn[name]
+                yield (
+                    f"syn_s{path.stem.removeprefix('zero_rank5_seed')}",
+                    ratio,
+                    drawn["truth"],
+                    drawn["noisy"],
+                    drawn[name],
+                )
 
 
 def complete(name, values, observed, given, seed):
-    """Completion by a method, and the processor seconds it took: what it would take of one thread that has a core to itself."""
+    """Completion by a method, and the processor seconds it took: what it would take of one thread that has a core to
+    itself.
+    """
     method = methods.get(name)
     module = method.load()
     known = {f.name for f in fields(module.Config)}
@@ -79,7 +95,9 @@ def complete(name, values, observed, given, seed):
     if hasattr(module, "warm_up"):
         module.warm_up(values.ndim, config)
     begin = time.process_time()
-    done = module.complete(np.where(observed, values, np.nan), observed, config, rng=np.random.default_rng(seed), monitor=methods.silent)
+    done = module.complete(
+        np.where(observed, values, np.nan), observed, config, rng=np.random.default_rng(seed), monitor=methods.silent
+    )
     return done, time.process_time() - begin
 
 
@@ -88,8 +106,13 @@ def on_picture(name, label, truth, observed, seed):
     settings = {"ordered_modes": (0, 1)} | SINGLE_SETTINGS.get((name, label), {})
     done, seconds = complete(name, truth, observed, settings, seed)
     filled = np.where(observed, truth, np.clip(done.mean, 0, 1))
-    return {"psnr": metrics.psnr(truth, filled, 1.0), "ssim": metrics.ssim(truth, filled, 1.0), "rre": metrics.rre(truth, filled),
-            "seconds": seconds, "rank": done.rank and done.rank["value"]}  # fmt: skip
+    return {
+        "psnr": metrics.psnr(truth, filled, 1.0),
+        "ssim": metrics.ssim(truth, filled, 1.0),
+        "rre": metrics.rre(truth, filled),
+        "seconds": seconds,
+        "rank": done.rank and done.rank["value"],
+    }
 
 
 def on_problem(name, truth, noisy, observed, seed):
@@ -124,7 +147,9 @@ def wanted(key, args):
     """Whether a kept result belongs to what was asked for."""
     name, label, ratio = key.split("|")
     synthetic = label.startswith("syn_")
-    chosen = "synthetic" in args.what if synthetic else "images" in args.what and (not args.images or label in args.images)
+    chosen = (
+        "synthetic" in args.what if synthetic else "images" in args.what and (not args.images or label in args.images)
+    )
     return name in args.methods and float(ratio) in args.ratios and chosen
 
 
@@ -141,12 +166,19 @@ def tables(kept, figures):
         chosen = {key: rows for key, rows in groups.items() if key[0] == synthetic}
         if not chosen:
             continue
-        print("\n| method | missing | input | " + ("RRE | figure | ratio" if synthetic else "PSNR | figure | difference | SSIM | figure")
-              + " | seconds | figure | rank |\n|" + "---|" * (9 if synthetic else 11))  # fmt: skip
+        print(
+            "\n| method | missing | input | "
+            + ("RRE | figure | ratio" if synthetic else "PSNR | figure | difference | SSIM | figure")
+            + " | seconds | figure | rank |\n|"
+            + "---|" * (9 if synthetic else 11)
+        )
         for (_, name, ratio), rows in sorted(chosen.items()):
             for label, ours, row in rows:
                 print(f"| {name} | {ratio:.0%} | {label} | {show([ours], [row])} |")
-            print(f"| **{name}** | {ratio:.0%} | mean of {len(rows)} | {show(*zip(*[(ours, row) for _, ours, row in rows]))} |")
+            print(
+                f"| **{name}** | {ratio:.0%} | mean of {len(rows)} | "
+                f"{show(*zip(*[(ours, row) for _, ours, row in rows]))} |"
+            )
 
 
 def mean(rows, field, digits):
@@ -171,14 +203,18 @@ def picture_row(ours, theirs):
 
 def problem_row(ours, theirs):
     """The same of a synthetic problem."""
-    rre, seconds = ([mean(rows, field, digits) for rows in (ours, theirs)] for field, digits in (("rre", 4), ("seconds", 1)))
+    rre, seconds = (
+        [mean(rows, field, digits) for rows in (ours, theirs)] for field, digits in (("rre", 4), ("seconds", 1))
+    )
     return " | ".join([*rre, gap(*rre, 4, divide=True), *seconds, mean(ours, "rank", 0)])
 
 
 def main():
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--reference", type=Path, required=True, help="folder with baselines.json, image_masks.npz and synthetic/")
+    parser.add_argument(
+        "--reference", type=Path, required=True, help="folder with baselines.json, image_masks.npz and synthetic/"
+    )
     known = [name for name in FIGURES if name in methods.REGISTRY]
     parser.add_argument("--methods", nargs="+", choices=list(methods.REGISTRY), default=known)
     parser.add_argument("--what", nargs="+", choices=("images", "synthetic"), default=["images", "synthetic"])

@@ -91,7 +91,11 @@ def clocked():
             seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - begin
         return call
 
-    compiled = {name: kernel for name, kernel in vars(kernels).items() if hasattr(kernel, "py_func") and not name.startswith("_")}
+    compiled = {
+        name: kernel
+        for name, kernel in vars(kernels).items()
+        if hasattr(kernel, "py_func") and not name.startswith("_")
+    }
     with patch.multiple(kernels, **{name: timed(name, kernel) for name, kernel in compiled.items()}):
         yield seconds
 
@@ -112,7 +116,8 @@ def measure_speed(shape, missing, rank, counts, repetitions):
     syrk : float
         Seconds of one rank-`BLOCK` update on one thread.
     best : dict of int to dict of str to float
-        For every number of threads, the seconds of ``rows`` (the low-rank draw), of its kernels, and of a full ``sweep``.
+        For every number of threads, the seconds of ``rows`` (the low-rank draw), of its kernels, and of a full
+        ``sweep``.
     """
     problem, state = random_problem(shape, missing, rank)
     rng = np.random.default_rng(1)
@@ -150,16 +155,42 @@ def speed(repetitions):
                 parts = ", ".join(f"{key} {1e3 * value:.1f}" for key, value in inside.items())
                 rest = 1e3 * (seconds["rows"] - sum(inside.values()))
                 rate, inner = work / seconds["rows"], work / sum(inside.values())
-                shares.append([name, rank, count, f"{peak / 1e9:.1f}", f"{rate / 1e9:.1f}", f"{rate / (count * peak):.0%}",
-                               f"{inner / (count * peak):.0%}", f"{1e3 * seconds['rows']:.1f}", f"{parts}, rest {rest:.1f}"])
+                shares.append(
+                    [
+                        name,
+                        rank,
+                        count,
+                        f"{peak / 1e9:.1f}",
+                        f"{rate / 1e9:.1f}",
+                        f"{rate / (count * peak):.0%}",
+                        f"{inner / (count * peak):.0%}",
+                        f"{1e3 * seconds['rows']:.1f}",
+                        f"{parts}, rest {rest:.1f}",
+                    ]
+                )
             rates = [1.0 / best[count]["sweep"] for count in counts]
             sweeps.append([name, rank, *(f"{rate:.2f}" for rate in rates), f"{rates[-1] / rates[0]:.2f}"])
-    table("Low-rank draw (CP weights and all factor rows) beside dsyrk of the same block shape",
-          ["tensor", "rank", "threads", "dsyrk, 1 thread", "low-rank draw", "share of threads x dsyrk", "its kernels alone",
-           "milliseconds", "of which"], shares)
-    print("\nRates in 10^9 multiply-adds a second, counted alike on both sides: R^2 an entry and mode, so K n R^2 for the draw "
-          f"and {kernels.BLOCK} R^2 for a dsyrk call (n = R, k = {kernels.BLOCK}). Symmetry halves what is really done; a pass "
-          "over the entries that is saved still counts; gathering, Cholesky and random numbers count as time, not as work.")
+    table(
+        "Low-rank draw (CP weights and all factor rows) beside dsyrk of the same block shape",
+        [
+            "tensor",
+            "rank",
+            "threads",
+            "dsyrk, 1 thread",
+            "low-rank draw",
+            "share of threads x dsyrk",
+            "its kernels alone",
+            "milliseconds",
+            "of which",
+        ],
+        shares,
+    )
+    print(
+        "\nRates in 10^9 multiply-adds a second, counted alike on both sides: R^2 an entry and mode, so K n R^2 for "
+        f"the draw and {kernels.BLOCK} R^2 for a dsyrk call (n = R, k = {kernels.BLOCK}). Symmetry halves what is "
+        "really done; a pass over the entries that is saved still counts; gathering, Cholesky and random numbers count "
+        "as time, not as work."
+    )
     table("Full sweeps a second", ["tensor", "rank", *(f"threads: {count}" for count in counts), "speed-up"], sweeps)
 
 
@@ -207,11 +238,27 @@ def memory():
         command = [sys.executable, __file__, "--memory-of", name]
         found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
         size = "x".join(str(n) for n in shape)
-        rows.append([name, f"{size}, {missing:.0%} missing", *(f"{found[key] / 2**30:.2f}" for key in ("before", "peak")),
-                     f"{(found['peak'] - found['before']) / 2**30:.2f}", f"{(found['peak'] - bare) / 2**30:.2f}"])
-    table(f"Memory in GiB: {MEMORY_BURN_IN} sweeps of burn-in, {MEMORY_DRAWS} draws; rank, chains, pilot runs by default",
-          ["tensor", "size", "imported and compiled, before the run", "peak", "peak above that", "peak above a bare interpreter"],
-          rows)
+        rows.append(
+            [
+                name,
+                f"{size}, {missing:.0%} missing",
+                *(f"{found[key] / 2**30:.2f}" for key in ("before", "peak")),
+                f"{(found['peak'] - found['before']) / 2**30:.2f}",
+                f"{(found['peak'] - bare) / 2**30:.2f}",
+            ]
+        )
+    table(
+        f"Memory in GiB: {MEMORY_BURN_IN} sweeps of burn-in, {MEMORY_DRAWS} draws; rank, chains, pilot runs by default",
+        [
+            "tensor",
+            "size",
+            "imported and compiled, before the run",
+            "peak",
+            "peak above that",
+            "peak above a bare interpreter",
+        ],
+        rows,
+    )
 
 
 # --- effective draws ----------------------------------------------------------------------------------------
@@ -244,10 +291,22 @@ def effective(draws):
             chosen = np.array([ess[0], np.median(ess[1:]), min(ess[1:])])
             rows.append([name, draws, f"{draws / seconds:.0f}", *(f"{value:.0f}" for value in chosen),
                          *(f"{value:.1f}" for value in chosen / seconds)])
-    table("Effective draws of both samplers: 30x30x30, rank 5, shifted mixture, 70 % missing, one thread; log likelihood "
-          f"and {len(probes)} missing entries",
-          ["sampler", "draws", "draws a second", "ESS of the log likelihood", "of an entry: median", "smallest",
-           "effective draws a second: log likelihood", "entry: median", "smallest"], rows)
+    table(
+        "Effective draws of both samplers: 30x30x30, rank 5, shifted mixture, 70 % missing, one thread; log likelihood "
+        f"and {len(probes)} missing entries",
+        [
+            "sampler",
+            "draws",
+            "draws a second",
+            "ESS of the log likelihood",
+            "of an entry: median",
+            "smallest",
+            "effective draws a second: log likelihood",
+            "entry: median",
+            "smallest",
+        ],
+        rows,
+    )
 
 
 # --- a photograph -------------------------------------------------------------------------------------------
@@ -256,8 +315,24 @@ def effective(draws):
 def photograph():
     """`tdc complete-image` on a photograph with all defaults, after a short run that warms the caches."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "tdc_cli", "complete-image", str(PHOTOGRAPH), "-o", str(Path(folder, "filled.png")),
-                   "--missing-ratio", "0.6", "--seed", "0", "--method", "datc", "--json", "--overwrite", "--no-progress"]
+        command = [
+            sys.executable,
+            "-m",
+            "tdc_cli",
+            "complete-image",
+            str(PHOTOGRAPH),
+            "-o",
+            str(Path(folder, "filled.png")),
+            "--missing-ratio",
+            "0.6",
+            "--seed",
+            "0",
+            "--method",
+            "datc",
+            "--json",
+            "--overwrite",
+            "--no-progress",
+        ]
 
         def run(*more):
             begin = time.perf_counter()
@@ -276,10 +351,22 @@ def photograph():
                        f"{parameters['chains']} x ({lengths})", parameters["residual"], report["rank"]["value"],
                        f"{report['metrics']['all']['psnr']:.2f}", worst, "; ".join(report["warnings"]) or "none"]
 
-        table("A photograph, 256x256x3, 60 % of the entries missing, `tdc complete-image --method datc`, warm, pilot runs and "
-              "chains included",
-              ["options", "seconds of completion", "of the whole command", "chains x (burn-in + draws)", "residual", "rank",
-               "PSNR", "worst R-hat", "warnings"], rows())
+        table(
+            "A photograph, 256x256x3, 60 % of the entries missing, `tdc complete-image --method datc`, warm, pilot "
+            "runs and chains included",
+            [
+                "options",
+                "seconds of completion",
+                "of the whole command",
+                "chains x (burn-in + draws)",
+                "residual",
+                "rank",
+                "PSNR",
+                "worst R-hat",
+                "warnings",
+            ],
+            rows(),
+        )
 
 
 SECTIONS = ("speed", "memory", "effective", "photograph")

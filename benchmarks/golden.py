@@ -3,9 +3,10 @@
     python benchmarks/golden.py record golden.json
     python benchmarks/golden.py check golden.json --tdc 'env PYTHONPATH=/other/tree python -m tdc_cli'
 
-`record` keeps, for every run of golden.txt and for every method, the exit code, both standard streams, and all files that
-it wrote: text as it is, reports without times and versions, everything else as SHA-256. `check` runs the same again, prints
-every difference and exits with 1 if there is any. Inputs are drawn from formulas; every run has a folder with a copy of them.
+`record` keeps, for every run of golden.txt and for every method, the exit code, both standard streams, and all files
+that it wrote: text as it is, reports without times and versions, everything else as SHA-256. `check` runs the same
+again, prints every difference and exits with 1 if there is any. Inputs are drawn from formulas; every run has a folder
+with a copy of them.
 """
 
 import argparse
@@ -32,7 +33,8 @@ HEIGHT, WIDTH, FRAMES = 20, 24, 6
 COMMANDS = ("COMPLETE_IMAGE", "COMPLETE_VIDEO", "COMPLETE_TENSOR", "SYNTH")  # as environment variables name them
 VARYING = ("timing", "environment", "version", "versions", "seconds", "peak_memory", "machine")  # keys of JSON
 
-# Seconds in text: of runs, of a table's last column, of a summary.csv, of a page; and the note on compiling, which a later run lacks.
+# Seconds in text: of runs, of a table's last column, of a summary.csv, of a page; and the note on compiling, which a
+# later run lacks.
 TIMES = (
     (r"\b\d[\d.,]*\s?s\b", "# s"),
     (r"^(\S+ .*) \d+\.\d$", r"\1 #"),
@@ -166,7 +168,9 @@ def table(tdc):
 def environment(more):
     """That of a run: one thread, no progress, lines of 100 columns, no options from outside."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TDC_")}
-    own = {f"TDC_{name}_{option}": value for name in COMMANDS for option, value in (("THREADS", "1"), ("PROGRESS", "0"))}
+    own = {
+        f"TDC_{name}_{option}": value for name in COMMANDS for option, value in (("THREADS", "1"), ("PROGRESS", "0"))
+    }
     return kept | own | {"COLUMNS": "100", "LC_ALL": "C.UTF-8"} | more
 
 
@@ -182,7 +186,9 @@ def killed(words, folder, env):
 
 
 def run(tdc, commands, inputs):
-    """What the `commands` of a run write, texts by name: code and streams of each, and all files that are new or changed."""
+    """What the `commands` of a run write, texts by name: code and streams of each, and all files that are new or
+    changed.
+    """
     found = {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "run"

@@ -200,7 +200,8 @@ def words(rng, known):
 
 
 def files():
-    """Path to what is there, of every file, link and pipe below the current folder; links to folders are not entered."""
+    """Path to what is there, of every file, link and pipe below the current folder; links to folders are not entered.
+    """
     found = {}
     for folder, inner, names in os.walk("."):
         for name in [*names, *(name for name in inner if os.path.islink(os.path.join(folder, name)))]:

@@ -1,10 +1,11 @@
-"""Large holes: how plausible `exemplar` and `auto` look beside G'MIC, OpenCV's shift maps, patches and biharmonic, on one page of pictures.
+"""Large holes: how plausible `exemplar` and `auto` look beside G'MIC, OpenCV's shift maps, patches and biharmonic, on
+one page of pictures.
 
     python benchmarks/large_holes.py --out large_holes
 
-Writes large_holes.html and large_holes.json. The photographs come with scikit-image and matplotlib; three more and their hole
-(large_holes/*.png, mask.png) are read from the folder that TDC_BENCH_DATA names, if it is set. Programs that are not there are left out:
-G'MIC is `gmic` on the PATH, shift maps need opencv-contrib-python-headless.
+Writes large_holes.html and large_holes.json. The photographs come with scikit-image and matplotlib; three more and
+their hole (large_holes/*.png, mask.png) are read from the folder that TDC_BENCH_DATA names, if it is set. Programs that
+are not there are left out: G'MIC is `gmic` on the PATH, shift maps need opencv-contrib-python-headless.
 """
 
 import argparse
@@ -80,11 +81,17 @@ def cases():
         folder = Path(os.environ["TDC_BENCH_DATA"]) / "large_holes"
         hole = np.asarray(Image.open(folder / "mask.png").convert("L")) > 127
         found += [Case(name, np.asarray(Image.open(folder / f"{name}.png").convert("RGB")), hole) for name in GIVEN]
-    places = {"matplotlib": Path(matplotlib.get_data_path()) / "sample_data", "skimage": Path(skimage.__file__).parent / "data"}
+    places = {
+        "matplotlib": Path(matplotlib.get_data_path()) / "sample_data",
+        "skimage": Path(skimage.__file__).parent / "data",
+    }
     for name, (file, middle, axes) in CASES.items():
         whole = np.asarray(Image.open(places[SAMPLES.get(file, "skimage")] / file).convert("RGB"))
         # Off the middle of the crop, so that no method gains from symmetry.
-        begin = [min(max(0, m - SIDE // 2 + o), max(0, n - SIDE)) for m, o, n in zip(middle, (-7, 9), whole.shape[:2], strict=True)]
+        begin = [
+            min(max(0, m - SIDE // 2 + o), max(0, n - SIDE))
+            for m, o, n in zip(middle, (-7, 9), whole.shape[:2], strict=True)
+        ]
         truth = whole[begin[0] : begin[0] + SIDE, begin[1] : begin[1] + SIDE]
         rows, columns = np.indices(truth.shape[:2])
         hole = ((rows - middle[0] + begin[0]) / axes[0]) ** 2 + ((columns - middle[1] + begin[1]) / axes[1]) ** 2 <= 1
@@ -193,18 +200,25 @@ def patches_of(picture, middles):
     return windows[middles].reshape(int(middles.sum()), -1)
 
 
-EXPLAINED = """Over the hole alone. <b>Sharpness</b>: mean gradient over that of the truth; 1 is right. <b>Texture</b>: sliced Wasserstein
-distance of its 7 x 7 patches from those of the truth, in levels; patches need not lie where they lay, only look alike; 0 is right.
-<b>Seam</b>: mean jump across the rim over that one pixel outside of it; 1 is right. <b>PSNR</b> for the record: a smear has a good one.
+EXPLAINED = """Over the hole alone. <b>Sharpness</b>: mean gradient over that of the truth; 1 is right.
+<b>Texture</b>: sliced Wasserstein
+distance of its 7 x 7 patches from those of the truth, in levels; patches need not lie where they lay, only look alike;
+0 is right.
+<b>Seam</b>: mean jump across the rim over that one pixel outside of it; 1 is right. <b>PSNR</b> for the record: a
+smear has a good one.
 <b>Seconds</b> of the processor, own and of programs that were started."""
 
 
 def summary(records, names):
-    """Lines of text: for every method the mean texture distance and the shares of cases in bounds; ours beside the peers'."""
+    """Lines of text: for every method the mean texture distance and the shares of cases in bounds; ours beside the
+    peers'.
+    """
     by = {n: {r["case"]: r for r in records if r["method"] == n} for n in names}
     lines = []
     for name in names:
-        figure = {key: np.array([r[key] for r in by[name].values()]) for key in ("texture", "sharpness", "seam", "seconds")}
+        figure = {
+            key: np.array([r[key] for r in by[name].values()]) for key in ("texture", "sharpness", "seam", "seconds")
+        }
         words = (f"{name}: texture {figure['texture'].mean():.2f}, sharpness .8 to 1.25 in "
                  f"{np.mean((figure['sharpness'] >= 0.8) & (figure['sharpness'] <= 1.25)):.0%}, "
                  f"seam .6 to 1.2 in {np.mean((figure['seam'] >= 0.6) & (figure['seam'] <= 1.2)):.0%}, "

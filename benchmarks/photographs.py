@@ -1,10 +1,12 @@
-"""Completion of photographs: quality, coverage, time and memory of the methods, beside what else fills pictures without training.
+"""Completion of photographs: quality, coverage, time and memory of the methods, beside what else fills pictures without
+training.
 
     python benchmarks/photographs.py --what entries masks noise time --out photographs.json
 
-Pictures and masks are read from the folder that TDC_BENCH_DATA names (images/*.png and masks/*.png; white = missing). Every run goes
-through the program's own pipeline, as `tdc complete-image` does. Results are kept in the --out file: a run that is there is not
-repeated. Telea and Navier-Stokes need opencv-python-headless, the wavelet denoiser needs PyWavelets: `pip install '.[bench]'`.
+Pictures and masks are read from the folder that TDC_BENCH_DATA names (images/*.png and masks/*.png; white = missing).
+Every run goes through the program's own pipeline, as `tdc complete-image` does. Results are kept in the --out file: a
+run that is there is not repeated. Telea and Navier-Stokes need opencv-python-headless, the wavelet denoiser needs
+PyWavelets: `pip install '.[bench]'`.
 """
 
 import argparse
@@ -67,7 +69,9 @@ def opencv(path, options, seed=0):
     from tdc_cli import run as pipeline
 
     truth = picture(path)
-    plan = pipeline.prepare(pipeline.Job(input=path, output=os.devnull + ".png", method="biharmonic", seed=seed, **options))
+    plan = pipeline.prepare(
+        pipeline.Job(input=path, output=os.devnull + ".png", method="biharmonic", seed=seed, **options)
+    )
     holes = ~plan.observed
     values, mask = np.where(holes, 0, truth), holes.any(axis=2).astype(np.uint8) * 255
     result = {}
@@ -77,7 +81,9 @@ def opencv(path, options, seed=0):
 
 
 def fill_and_denoise(path, threads):
-    """PSNR of noisy, incomplete pictures filled as if clean and denoised afterwards, each denoiser at its best over its strength."""
+    """PSNR of noisy, incomplete pictures filled as if clean and denoised afterwards, each denoiser at its best over its
+    strength.
+    """
     from skimage.restoration import denoise_nl_means, denoise_tv_chambolle, denoise_wavelet
 
     truth = picture(path) / 255
@@ -87,11 +93,16 @@ def fill_and_denoise(path, threads):
         _, filled = run(path, fill, options, threads)
         filled = filled / 255
         tried = {
-            "non-local means": [denoise_nl_means(filled, patch_size=5, patch_distance=6, h=h * NOISE, sigma=NOISE, channel_axis=2)
-                                for h in (0.4, 0.6, 0.8, 1.0, 1.3)],
+            "non-local means": [
+                denoise_nl_means(filled, patch_size=5, patch_distance=6, h=h * NOISE, sigma=NOISE, channel_axis=2)
+                for h in (0.4, 0.6, 0.8, 1.0, 1.3)
+            ],
             "TV": [denoise_tv_chambolle(filled, weight=w, channel_axis=2) for w in (0.01, 0.02, 0.03, 0.05, 0.08)],
-            "wavelet": [denoise_wavelet(filled, sigma=s * NOISE, channel_axis=2, convert2ycbcr=True) for s in (0.5, 0.75, 1.0, 1.3)],
-        }  # fmt: skip
+            "wavelet": [
+                denoise_wavelet(filled, sigma=s * NOISE, channel_axis=2, convert2ycbcr=True)
+                for s in (0.5, 0.75, 1.0, 1.3)
+            ],
+        }
         for name, results in tried.items():
             best[f"{fill}, {name}"] = {"psnr": max(peak(r - truth) for r in results)}
     return best
@@ -128,7 +139,12 @@ def measure(args):
     masks = [folder() / "masks" / f"{name}.png" for name in MASKS]
     for kind, path, options in cells(args.what, images, masks):
         for method in args.methods:
-            cell(kind, path, method, lambda path=path, method=method, options=options: run(path, method, options, args.threads)[0])
+            cell(
+                kind,
+                path,
+                method,
+                lambda path=path, method=method, options=options: run(path, method, options, args.threads)[0],
+            )
         if not kind.startswith("entries"):
             cell(kind, path, None, lambda path=path, options=options: opencv(path, options))
     if "noise" in args.what:
@@ -146,13 +162,17 @@ def tables(kept):
         kind, image, name = key.split("|")
         if isinstance(value, dict):
             groups.setdefault((kind, name), {})[image] = value
-    print("| holes | method | pictures | PSNR | SSIM | PSNR, missing | coverage of 90 % (smallest, largest) | seconds |")
+    print(
+        "| holes | method | pictures | PSNR | SSIM | PSNR, missing | coverage of 90 % (smallest, largest) | seconds |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     for (kind, name), rows in sorted(groups.items()):
         covered = column(rows, "coverage")
         cover = f"{np.mean(covered):.3f} ({min(covered):.3f}, {max(covered):.3f})" if covered else "-"
         figures = [mean(column(rows, field), digits) for field, digits in (("psnr", 2), ("ssim", 4), ("missing", 2))]
-        print(f"| {kind} | {name} | {len(rows)} | {' | '.join(figures)} | {cover} | {mean(column(rows, 'seconds'), 1)} |")
+        print(
+            f"| {kind} | {name} | {len(rows)} | {' | '.join(figures)} | {cover} | {mean(column(rows, 'seconds'), 1)} |"
+        )
 
 
 def column(rows, field):
@@ -165,13 +185,18 @@ def mean(figures, digits):
 
 
 def times(threads):
-    """Seconds and peak memory over the idle interpreter of one picture of each size, each in a process of its own, warm."""
+    """Seconds and peak memory over the idle interpreter of one picture of each size, each in a process of its own,
+    warm.
+    """
     print("| picture | method | seconds | us per missing pixel | peak memory over idle | bytes per entry |")
     print("|---|---|---|---|---|---|")
     for method in ("field", "patches", "biharmonic"):
         for side in SIDES if method != "biharmonic" else SIDES[:2]:
             code = f"import benchmarks.photographs as b; b.one_time({side}, {method!r}, {threads})"
-            print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip(), flush=True)
+            print(
+                subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip(),
+                flush=True,
+            )
 
 
 def one_time(side, method, threads):
@@ -186,21 +211,34 @@ def one_time(side, method, threads):
 
         def work(name, values):
             iio.imwrite(f"{place}/{name}.png", values)
-            job = pipeline.Job(f"{place}/{name}.png", f"{place}/{name}_out.png", method, missing_ratio=0.8, missing_pattern="pixels",
-                               threads=threads)  # fmt: skip
+            job = pipeline.Job(
+                f"{place}/{name}.png",
+                f"{place}/{name}_out.png",
+                method,
+                missing_ratio=0.8,
+                missing_pattern="pixels",
+                threads=threads,
+            )
             return pipeline.run(job).timing["complete"]
 
         work("warm", sample[:64, :64])
         idle = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         seconds = work("picture", image)
     used = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - idle) * 1024
-    print(f"| {side}x{side} | {method} | {seconds:.1f} | {1e6 * seconds / (0.8 * side**2):.0f} | {used / 2**20:.0f} MiB | "
-          f"{used / image.size:.0f} |")  # fmt: skip
+    print(
+        f"| {side}x{side} | {method} | {seconds:.1f} | {1e6 * seconds / (0.8 * side**2):.0f} | {used / 2**20:.0f} MiB "
+        f"| {used / image.size:.0f} |"
+    )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--what", nargs="+", choices=("entries", "masks", "noise", "time"), default=["entries", "masks", "noise", "time"])
+    parser.add_argument(
+        "--what",
+        nargs="+",
+        choices=("entries", "masks", "noise", "time"),
+        default=["entries", "masks", "noise", "time"],
+    )
     parser.add_argument("--methods", nargs="+", default=["patches", "field", "biharmonic"])
     parser.add_argument("--images", nargs="*")
     parser.add_argument("--threads", type=int)

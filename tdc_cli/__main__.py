@@ -16,7 +16,9 @@ def main():
 
 
 def forget_the_current_folder():
-    """Take the current folder, where ``python -m`` looks first, from the import path, unless the package itself lies there."""
+    """Take the current folder, where ``python -m`` looks first, from the import path, unless the package itself lies
+    there.
+    """
     if not sys.flags.safe_path and sys.path[0] != os.path.dirname(os.path.dirname(__file__)):
         del sys.path[0]
 

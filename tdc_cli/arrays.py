@@ -22,12 +22,12 @@ def complete(array, observed=None, method="datc", *, rng=0, monitor=methods.sile
     Parameters
     ----------
     array : array_like of real numbers, (n_1, ..., n_K)
-        Order 2 to 6, any scale; it is not changed. A masked array of NumPy, whose masked entries are missing, or a DataArray of xarray:
-        the arrays of the result are of the same kind, with the same coordinates. Of 8-bit pictures give ``picture / 255``: noise levels
-        are fractions of the full range then, as on the command line.
+        Order 2 to 6, any scale; it is not changed. A masked array of NumPy, whose masked entries are missing, or a
+        DataArray of xarray: the arrays of the result are of the same kind, with the same coordinates. Of 8-bit pictures
+        give ``picture / 255``: noise levels are fractions of the full range then, as on the command line.
     observed : array_like of bool, (n_1, ..., n_K), optional
-        True = observed, False = missing, whatever `array` holds there. Entries that are NaN are missing in any case; without `observed`
-        they are all that is.
+        True = observed, False = missing, whatever `array` holds there. Entries that are NaN are missing in any case;
+        without `observed` they are all that is.
     method : str
         Name in ``tdc methods``: ``"datc"``, for tensors, or ``"patches"``, for pictures (height, width[, channels]).
     rng : int or numpy.random.Generator
@@ -35,15 +35,16 @@ def complete(array, observed=None, method="datc", *, rng=0, monitor=methods.sile
     monitor : callable
         Called as ``monitor(done, total, label)`` while the method works.
     **parameters
-        Of the method, as ``tdc methods NAME`` lists them, such as ``noise_std=0.1`` or ``rank=10``. What the command line fills in by
-        itself for pictures is given here: ``ordered_modes=(0, 1)`` to methods that have it, of 8-bit pictures ``resolution=1 / 255``.
+        Of the method, as ``tdc methods NAME`` lists them, such as ``noise_std=0.1`` or ``rank=10``. What the command
+        line fills in by itself for pictures is given here: ``ordered_modes=(0, 1)`` to methods that have it, of 8-bit
+        pictures ``resolution=1 / 255``.
 
     Returns
     -------
     methods.Completion
-        ``mean`` is the completed array, float64. Its observed entries are those of `array`, bit for bit, with standard deviations of 0,
-        unless a ``noise_std`` was given: then they are estimated too. ``uncertainty`` is what the command line writes with
-        ``--uncertainty``: ``mean`` plus and minus 1.645 times that is the 90 % interval.
+        ``mean`` is the completed array, float64. Its observed entries are those of `array`, bit for bit, with standard
+        deviations of 0, unless a ``noise_std`` was given: then they are estimated too. ``uncertainty`` is what the
+        command line writes with ``--uncertainty``: ``mean`` plus and minus 1.645 times that is the 90 % interval.
 
     Raises
     ------
@@ -80,7 +81,9 @@ def complete(array, observed=None, method="datc", *, rng=0, monitor=methods.sile
     noisy = estimates_known(config)
     known, warnings = _known(values, kind.aligned(observed), noisy, kind.hidden)
     with limited(None):
-        completion, _ = solve.complete(chosen, config, values, known, rng=_generator(rng), path="array", monitor=monitor)
+        completion, _ = solve.complete(
+            chosen, config, values, known, rng=_generator(rng), path="array", monitor=monitor
+        )
     completion = replace(completion, warnings=(*warnings, *completion.warnings))
     return kind.restored(completion if noisy else _restored(completion, values, known))
 
@@ -115,7 +118,9 @@ class _Kind:
         return cls(array, array)
 
     def aligned(self, observed):
-        """`observed` with its modes in the order of the array's, where both have names for them; InputError where these differ."""
+        """`observed` with its modes in the order of the array's, where both have names for them; InputError where these
+        differ.
+        """
         if not (self.named and hasattr(observed, "dims")):
             return observed
         if set(observed.dims) != set(self.given.dims):
@@ -128,7 +133,9 @@ class _Kind:
         if self.hidden is None and not self.named:
             return completion
         arrays = {name: getattr(completion, name) for name in ("mean", "uncertainty", "low_rank", *SPREADS)}
-        return replace(completion, **{name: self._like_given(values) for name, values in arrays.items() if values is not None})
+        return replace(
+            completion, **{name: self._like_given(values) for name, values in arrays.items() if values is not None}
+        )
 
     def _like_given(self, values):
         return self.given.copy(data=values) if self.named else np.ma.MaskedArray(values, mask=False)
@@ -158,7 +165,10 @@ def _known(values, observed, noisy, hidden):
     what = "NaN" if hidden is None else "NaN or masked"
     if observed is None:
         if not nan.any() and not noisy:
-            raise InputError(f"nothing says what is missing: no entry of array is {what}; give observed, a bool array with True = observed")
+            raise InputError(
+                f"nothing says what is missing: no entry of array is {what}; give observed, a bool array with True = "
+                "observed"
+            )
         known, warnings = ~nan, []
     else:
         if isinstance(observed, np.ma.MaskedArray):
@@ -168,7 +178,9 @@ def _known(values, observed, noisy, hidden):
             hint = "of a mask that marks the missing give mask == 0"
             raise InputError(f"observed holds {known.dtype}; it must be bool, True = observed; {hint}")
         if known.shape != values.shape:
-            raise InputError(f"observed has shape {known.shape} but array {values.shape}; they must be alike, True = observed")
+            raise InputError(
+                f"observed has shape {known.shape} but array {values.shape}; they must be alike, True = observed"
+            )
         also = int(np.sum(nan & known))
         warnings = [f"{also} further entries are {what} and count as missing"] if also else []
         known = known & ~nan

@@ -48,17 +48,22 @@ def _cache_works():
 CACHE = _cache_works()
 # Options of what only other kernels call: without a door for Python it compiles a fifth faster.
 INNER = {"cache": CACHE, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-NOT_KEPT = "compiled code cannot be kept, so every run compiles anew: set NUMBA_CACHE_DIR to a folder that can be written"
+NOT_KEPT = (
+    "compiled code cannot be kept, so every run compiles anew: set NUMBA_CACHE_DIR to a folder that can be written"
+)
 
 
 def cache_folders(*modules):
-    """Folders, as numba has chosen them, that keep the compiled kernels of `modules`; none where none can be written."""
+    """Folders, as numba has chosen them, that keep the compiled kernels of `modules`; none where none can be written.
+    """
     found = {kernel.stats.cache_path for m in modules for kernel in vars(m).values() if isinstance(kernel, Dispatcher)}
     return sorted(folder for folder in found if folder)
 
 
 def foreign(name, module, arity):
-    """`name` of scipy's Cython BLAS or LAPACK as a symbol that compiled code can call and that survives numba's disk cache."""
+    """`name` of scipy's Cython BLAS or LAPACK as a symbol that compiled code can call and that survives numba's disk
+    cache.
+    """
     symbol = f"tdc_{name}"
     llvmlite.binding.add_symbol(symbol, get_cython_function_address(f"scipy.linalg.{module}", name))
     return types.ExternalFunction(symbol, types.void(*[types.voidptr] * arity))
@@ -66,7 +71,8 @@ def foreign(name, module, arity):
 
 @contextlib.contextmanager
 def kernel_threads(count=None):
-    """Within the block, BLAS has one thread, because kernels call it from each of theirs, and the kernels have at most `count`.
+    """Within the block, BLAS has one thread, because kernels call it from each of theirs, and the kernels have at most
+    `count`.
 
     One BLAS thread also makes every result the same to the last bit, whatever the machine's number of cores.
 
@@ -99,7 +105,9 @@ def run_shares(kernel, count, share, *arguments):
     *arguments
     """
     threads = numba.get_num_threads()
-    length = max(1, -(-count // (4 * threads * share))) * share  # four parts a thread, so that none waits long for the last
+    length = (
+        max(1, -(-count // (4 * threads * share))) * share
+    )  # four parts a thread, so that none waits long for the last
     todo = deque(range(0, count, length if threads > 1 else max(count, 1)))
 
     def work():

@@ -15,14 +15,22 @@ _GROUPS = (
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 # Share of what is free that a run takes unless it is told.
 SHARE = 0.5
-# Bytes of address space that the libraries take before any work, with some threads; with less they end the process, or wait for ever.
+# Bytes of address space that the libraries take before any work, with some threads; with less they end the process, or
+# wait for ever.
 LIBRARIES, COMPILER = 500e6, 900e6
 # What libraries say where they get no memory, or no thread, while they are loaded or begin.
-_LACK = ("failed to map segment", "cannot allocate memory", "libllvmlite", "can't start new thread", "unable to allocate")
+_LACK = (
+    "failed to map segment",
+    "cannot allocate memory",
+    "libllvmlite",
+    "can't start new thread",
+    "unable to allocate",
+)
 
 
 def limit():
-    """Bytes of memory that this process may take: of the machine, of its control group, and of its address space; None where nobody tells.
+    """Bytes of memory that this process may take: of the machine, of its control group, and of its address space; None
+    where nobody tells.
 
     Returns
     -------
@@ -57,7 +65,8 @@ def check_room(needed=LIBRARIES):
     space = _address_space()
     if space is not None and space < needed:
         raise ConfigError(
-            f"this process may map {space / 1e6:.0f} MB (ulimit -v), and the libraries alone take up to {needed / 1e6:.0f} MB; raise the limit"
+            f"this process may map {space / 1e6:.0f} MB (ulimit -v), and the libraries alone take up to "
+            f"{needed / 1e6:.0f} MB; raise the limit"
         )
 
 
@@ -67,7 +76,9 @@ def lacking(error):
 
 
 def free():
-    """Bytes that this process may still take: of the machine, its control group and its address space; None where nobody tells."""
+    """Bytes that this process may still take: of the machine, its control group and its address space; None where
+    nobody tells.
+    """
     found = []
     with contextlib.suppress(OSError, ValueError, TypeError):
         told = re.search(r"^MemAvailable:\s*(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)

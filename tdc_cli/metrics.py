@@ -60,7 +60,11 @@ def ssim(truth, estimate, data_range):
     from skimage.metrics import structural_similarity
 
     # Channel by channel, as scikit-image does it too, but with only one of them in double precision at a time.
-    channels = [(truth, estimate)] if np.ndim(truth) == 2 else [(truth[..., c], estimate[..., c]) for c in range(truth.shape[2])]
+    channels = (
+        [(truth, estimate)]
+        if np.ndim(truth) == 2
+        else [(truth[..., c], estimate[..., c]) for c in range(truth.shape[2])]
+    )
     values = [structural_similarity(one.astype(float), other.astype(float), win_size=SSIM_WINDOW, data_range=data_range)
               for one, other in channels]  # fmt: skip
     return float(np.mean(values))
@@ -113,8 +117,9 @@ def compare(truth, estimate, observed, data_range):
     Returns
     -------
     metrics : dict
-        ``{"all": {...}, "missing": {...}, "incomplete": {...}}``, each with all `MEASURES`, floats or None. ``incomplete`` measures the
-        picture with holes as 0 over all entries. SSIM over missing entries alone has no meaning and is always None.
+        ``{"all": {...}, "missing": {...}, "incomplete": {...}}``, each with all `MEASURES`, floats or None.
+        ``incomplete`` measures the picture with holes as 0 over all entries. SSIM over missing entries alone has no
+        meaning and is always None.
     reasons : list of str
         Why a value is None.
     """
@@ -152,7 +157,8 @@ def _reasons(metrics, small, data_range, missing):
 
 
 def compare_tensor(truth, estimate, observed, data_range):
-    """As `compare`, for tensors of any order, over the entries whose truth is known; SSIM, which is of pictures, is always None.
+    """As `compare`, for tensors of any order, over the entries whose truth is known; SSIM, which is of pictures, is
+    always None.
 
     Parameters
     ----------
@@ -223,7 +229,9 @@ class ClipMeasures:
         for key, value in ssims.items():
             self._ssims[key].append(value)
         psnrs = {"psnr": self._psnr(sums["all"]), "missing_psnr": self._psnr(sums["missing"])}
-        self._frames.append({"frame": number, "psnr": psnrs["psnr"], "ssim": ssims["all"], "missing_psnr": psnrs["missing_psnr"]})
+        self._frames.append(
+            {"frame": number, "psnr": psnrs["psnr"], "ssim": ssims["all"], "missing_psnr": psnrs["missing_psnr"]}
+        )
 
     def result(self):
         """The measures of all frames so far.
@@ -231,13 +239,18 @@ class ClipMeasures:
         Returns
         -------
         metrics : dict
-            As `compare` gives it, PSNR of the squared error pooled over all frames and SSIM the mean of the frames', and ``frames``, a list
-            with ``{"frame", "psnr", "ssim", "missing_psnr"}`` for each frame.
+            As `compare` gives it, PSNR of the squared error pooled over all frames and SSIM the mean of the frames',
+            and ``frames``, a list with ``{"frame", "psnr", "ssim", "missing_psnr"}`` for each frame.
         reasons : list of str
             Why a value is None.
         """
         metrics = {
-            key: {"rre": self._rre(sums), "psnr": self._psnr(sums), "ssim": self._mean_ssim(key), "mae": self._mae(sums)}
+            key: {
+                "rre": self._rre(sums),
+                "psnr": self._psnr(sums),
+                "ssim": self._mean_ssim(key),
+                "mae": self._mae(sums),
+            }
             for key, sums in self._sums.items()
         }
         reasons = []
@@ -316,8 +329,15 @@ class RowMeasures(ClipMeasures):
 
     def result(self):
         """See `compare` and `compare_tensor`."""
-        metrics = {key: {"rre": self._rre(sums), "psnr": self._psnr(sums), "ssim": self._mean_ssim(key), "mae": self._mae(sums)}
-                   for key, sums in self._sums.items()}  # fmt: skip
+        metrics = {
+            key: {
+                "rre": self._rre(sums),
+                "psnr": self._psnr(sums),
+                "ssim": self._mean_ssim(key),
+                "mae": self._mae(sums),
+            }
+            for key, sums in self._sums.items()
+        }
         reasons = _reasons(metrics, metrics["all"]["ssim"] is None, self._range, self._sums["missing"][3] > 0)
         return metrics | {"frames": None}, _of_known(reasons, self._unknown) if self._partly else reasons
 
@@ -336,5 +356,7 @@ def _sums(truth, estimate):
 
 def _measured(truth, estimate, data_range, unit, leave_out=None):
     """All measures of values that are multiples of `unit`."""
-    found = {key: None if key == leave_out else measure(truth, estimate, data_range) for key, measure in MEASURES.items()}
+    found = {
+        key: None if key == leave_out else measure(truth, estimate, data_range) for key, measure in MEASURES.items()
+    }
     return found | {"mae": None if found["mae"] is None else found["mae"] * unit}

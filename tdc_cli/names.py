@@ -12,7 +12,9 @@ STANDARD = "-"  # in place of a path: standard input or output
 ALPHA = "alpha"  # in place of a mask's path: what is transparent
 INFRARED = "ir"  # in place of a mask's path: what the infrared scan on a further page shows as dust
 NODATA = "nodata"  # in place of the path of what is kept: what is missing by its value alone
-WHITE = 128  # level, of 255, from which on what a user paints counts as white, and what is transparent in part as opaque
+WHITE = (
+    128  # level, of 255, from which on what a user paints counts as white, and what is transparent in part as opaque
+)
 
 # What says which entries are missing, in reports, and in words.
 SAID_BY = {
@@ -61,14 +63,22 @@ class Measure:
 
 MEASURES = (
     Measure("psnr", "PSNR", 2, " dB", "peak signal-to-noise ratio"),
-    Measure("ssim", "SSIM", 4, "", "structural similarity, which needs whole windows and so is not known for missing entries alone"),
+    Measure(
+        "ssim",
+        "SSIM",
+        4,
+        "",
+        "structural similarity, which needs whole windows and so is not known for missing entries alone",
+    ),
     Measure("rre", "RRE", 4, "", "relative reconstruction error"),
     Measure("mae", "MAE", 3, "", "mean absolute error, in the units of the file", later=True),
 )
 
 
 def shown(text):
-    """A line of text for people: characters with which the name of a file could end it or give orders to a terminal, as escapes."""
+    """A line of text for people: characters with which the name of a file could end it or give orders to a terminal, as
+    escapes.
+    """
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in _BLANKS else c.encode("unicode_escape").decode() for c in text)

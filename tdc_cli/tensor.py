@@ -1,7 +1,7 @@
 """Tensors: unfolding, the CP product, and the observed entries sorted for row-wise updates.
 
-Shape grammar: a tensor has ``order`` modes of sizes ``shape = (n_1, ..., n_K)``; factor matrix ``k`` is ``(n_k, R)``; the
-CP weights are ``(R,)``; ``observed`` arrays are bool, True = observed.
+Shape grammar: a tensor has ``order`` modes of sizes ``shape = (n_1, ..., n_K)``; factor matrix ``k`` is ``(n_k, R)``;
+the CP weights are ``(R,)``; ``observed`` arrays are bool, True = observed.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,8 @@ def khatri_rao(factors):
 
 
 def norm(values):
-    """Frobenius norm of an array, the same to the last bit whatever the number of threads, unlike `numpy.linalg.norm`."""
+    """Frobenius norm of an array, the same to the last bit whatever the number of threads, unlike `numpy.linalg.norm`.
+    """
     return float(np.sqrt(np.sum(np.square(values))))
 
 
@@ -78,7 +79,8 @@ def cp_to_tensor(weights, factors):
 
 
 def check_observed(tensor, observed):
-    """Refuse a tensor of another shape than `observed`, of which nothing is observed, or an observed entry is not finite.
+    """Refuse a tensor of another shape than `observed`, of which nothing is observed, or an observed entry is not
+    finite.
 
     Parameters
     ----------
@@ -91,7 +93,9 @@ def check_observed(tensor, observed):
     InputError
     """
     if tensor.shape != observed.shape:
-        raise InputError(f"values have shape {tensor.shape} but observed has shape {observed.shape}; they must be equal")
+        raise InputError(
+            f"values have shape {tensor.shape} but observed has shape {observed.shape}; they must be equal"
+        )
     if not observed.any():
         raise InputError("no entry is observed: nothing to complete from")
     bad = np.count_nonzero(observed & ~np.isfinite(tensor))
@@ -147,5 +151,7 @@ class Observed:
         values = np.ascontiguousarray(tensor.reshape(-1)[flat], dtype=float)
         coordinates = np.array(np.unravel_index(flat, tensor.shape), dtype=np.int32)
         order = np.array([np.argsort(c, kind="stable") for c in coordinates], dtype=np.int32)
-        offsets = tuple(np.concatenate([[0], np.cumsum(np.bincount(c, minlength=n))]) for c, n in zip(coordinates, tensor.shape))
+        offsets = tuple(
+            np.concatenate([[0], np.cumsum(np.bincount(c, minlength=n))]) for c, n in zip(coordinates, tensor.shape)
+        )
         return cls(tensor.shape, values, coordinates, order, offsets, flat)

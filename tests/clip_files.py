@@ -14,7 +14,10 @@ SHARES = {1: (0.2126, 0.0722), 6: (0.299, 0.114), 9: (0.2627, 0.0593)}  # of red
 def pictures(count=8, height=48, width=64):
     """`count` RGB frames with detail that moves."""
     rows, columns = np.mgrid[:height, :width]
-    planes = [[128 + 70 * np.sin((columns + 3 * k) / (4 + c)) + 40 * np.cos(rows / 5 + c) for c in range(3)] for k in range(count)]
+    planes = [
+        [128 + 70 * np.sin((columns + 3 * k) / (4 + c)) + 40 * np.cos(rows / 5 + c) for c in range(3)]
+        for k in range(count)
+    ]
     return [np.stack(p, axis=-1).round().astype(np.uint8) for p in planes]
 
 
@@ -23,8 +26,25 @@ def bars(height=16, width=64):
     return np.repeat(np.array(BARS, dtype=np.uint8)[None], height, axis=0).repeat(width // 8, axis=1)
 
 
-def write_container(path, frames, rate=NTSC, *, stamps=None, base=None, codec="libx264", pixels="yuv420p", options=None, sound=None,
-                    rotation=None, aspect=None, subtitles=False, chapters=(), attachment=None, colours=None, faststart=False):  # fmt: skip
+def write_container(
+    path,
+    frames,
+    rate=NTSC,
+    *,
+    stamps=None,
+    base=None,
+    codec="libx264",
+    pixels="yuv420p",
+    options=None,
+    sound=None,
+    rotation=None,
+    aspect=None,
+    subtitles=False,
+    chapters=(),
+    attachment=None,
+    colours=None,
+    faststart=False,
+):
     """Encode RGB frames, or ready av.VideoFrames, and what may stand beside them, into a container."""
     base = base or 1 / Fraction(rate)
     with av.open(str(path), "w", container_options={"movflags": "faststart"} if faststart else None) as output:
@@ -81,7 +101,9 @@ def packets(path, kind):
     with av.open(str(path)) as container:
         stream = next(s for s in container.streams if s.type == kind)
         told = [
-            (p.pts * p.time_base, p.duration * p.time_base, hashlib.sha256(bytes(p)).hexdigest()) for p in container.demux(stream) if p.size
+            (p.pts * p.time_base, p.duration * p.time_base, hashlib.sha256(bytes(p)).hexdigest())
+            for p in container.demux(stream)
+            if p.size
         ]
         return told, stream.codec_context.extradata
 

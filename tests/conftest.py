@@ -23,7 +23,8 @@ def smooth(height, width, channels=3):
 
 
 def hear_interrupts():
-    """As `preexec_fn`: interrupts reach the child even where they do not reach the tests, in the background of a shell."""
+    """As `preexec_fn`: interrupts reach the child even where they do not reach the tests, in the background of a shell.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

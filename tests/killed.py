@@ -1,7 +1,9 @@
-"""Run the command line, and kill it before every call that changes a name, one after another; the tests look at what is left.
+"""Run the command line, and kill it before every call that changes a name, one after another; the tests look at what is
+left.
 
-``python killed.py SCENARIO`` is a process without threads, so that it may fork: a child for every call. It runs once itself before, so that
-the children need not import anything. A line of JSON for each tells what its run has left and what the next run has made of that.
+``python killed.py SCENARIO`` is a process without threads, so that it may fork: a child for every call. It runs once
+itself before, so that the children need not import anything. A line of JSON for each tells what its run has left and
+what the next run has made of that.
 """
 
 import contextlib
@@ -17,11 +19,14 @@ CALLS = {"os.rename", "os.link", "os.remove", "os.rmdir", "os.mkdir", "tdc.excha
 
 def tree(root="."):
     """Relative path to content of every file below `root`, bytes as text."""
-    return {str(p.relative_to(root)): p.read_bytes().decode("latin-1") for p in sorted(Path(root).rglob("*")) if p.is_file()}
+    return {
+        str(p.relative_to(root)): p.read_bytes().decode("latin-1") for p in sorted(Path(root).rglob("*")) if p.is_file()
+    }
 
 
 def run(words, number=None):
-    """Exit code of the command line in a child, which kills itself before call `number`; with None it lives to its end."""
+    """Exit code of the command line in a child, which kills itself before call `number`; with None it lives to its end.
+    """
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -12,7 +12,9 @@ COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}  # channels -> what the header of a PNG 
 
 
 def png(values, more=()):
-    """PNG of (H, W[, C]) uint8 or uint16 `values`, rows unfiltered, with `more` chunks (name, content) before the pixels."""
+    """PNG of (H, W[, C]) uint8 or uint16 `values`, rows unfiltered, with `more` chunks (name, content) before the
+    pixels.
+    """
     height, width = values.shape[:2]
     channels = values.shape[2] if values.ndim == 3 else 1
     rows = values.astype(values.dtype.newbyteorder(">")).reshape(height, -1)

@@ -1,4 +1,6 @@
-"""Plain NumPy twins of the compiled kernels: same names, same parameters, the plainest formula that says what each must do."""
+"""Plain NumPy twins of the compiled kernels: same names, same parameters, the plainest formula that says what each must
+do.
+"""
 
 import numpy as np
 
@@ -33,7 +35,9 @@ def contract_rows(grams, products, rows, factor, gram, product):
 def draw_rows(grams, products, bounds, weights, diagonals, shifts, noise, rows):
     for i in range(len(bounds) - 1):
         mine = slice(bounds[i], bounds[i + 1])
-        precision = np.diag(weights) @ _full(grams[mine].sum(axis=0)) @ np.diag(weights) + diagonals[i] * np.eye(len(weights))
+        precision = np.diag(weights) @ _full(grams[mine].sum(axis=0)) @ np.diag(weights) + diagonals[i] * np.eye(
+            len(weights)
+        )
         right = weights * products[mine].sum(axis=0) + shifts[i]
         try:
             lower = np.linalg.cholesky(precision)
@@ -73,8 +77,9 @@ def draw_weights_one_by_one(stack, first, coordinates, precision, variances, noi
         residuals[:] = others - weights[r] * b[:, r]
 
 
-def draw_rows_one_by_one(stack, first, coordinates, entries, starts, mode, rows, precision, weights, diagonals, shifts, noise,
-                         residuals):
+def draw_rows_one_by_one(
+    stack, first, coordinates, entries, starts, mode, rows, precision, weights, diagonals, shifts, noise, residuals
+):
     c = _products(stack, first, coordinates, mode) * weights
     for i, row in enumerate(rows):
         mine = entries[starts[row]:starts[row + 1]]
@@ -105,7 +110,9 @@ def substitute_back(matrix, order, height):
 
 
 def invert(matrix, order, height):
-    """After `factorise` with the identity as right sides 1 to order: minus the inverses, (16, order, order), beside the flat array."""
+    """After `factorise` with the identity as right sides 1 to order: minus the inverses, (16, order, order), beside the
+    flat array.
+    """
     view = matrix[: order * height * 16].reshape(order, height, 16)
     roots = view[:, order + 1 : 2 * order + 1].transpose(2, 0, 1)
     return -roots.transpose(0, 2, 1) @ roots
@@ -132,7 +139,9 @@ def match(image, positions, frame, depth, size, window, reach, drift, contrast, 
         rows = np.arange(max(0, row - shift), min(frame - size, row + shift) + 1)
         columns = np.arange(max(0, column - shift), min(width - size, column + shift) + 1)
         places = ((t * frame + rows[:, None]) * width + columns).ravel()
-        difference = _patches(image, places, frame, depth, size).astype(float) - _patches(image, position, frame, depth, size).astype(float)
+        difference = _patches(image, places, frame, depth, size).astype(float) - _patches(
+            image, position, frame, depth, size
+        ).astype(float)
         means = difference.reshape(len(places), -1, size**2).mean(axis=2)
         distance = np.sum(difference**2, axis=1) - contrast * size**2 * np.sum(means**2, axis=1)
         distance[places == position] = -np.inf
@@ -168,7 +177,9 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
 
 def _left_open(covariance, o, noise):
     """Posterior covariance of a patch with observed entries `o`."""
-    return covariance - covariance[:, o] @ np.linalg.solve(covariance[np.ix_(o, o)] + noise * np.eye(o.sum()), covariance[o])
+    return covariance - covariance[:, o] @ np.linalg.solve(
+        covariance[np.ix_(o, o)] + noise * np.eye(o.sum()), covariance[o]
+    )
 
 
 def shrink(image, groups, frame, depth, size, noise, estimates, variances):
@@ -257,7 +268,11 @@ def vote(layers, hole, size, pixels, sources, votes, made):
     flat = layers.reshape(hole.size, -1)
     for p, pixel in enumerate(pixels):
         proposals = _proposals(int(pixel), hole, size, sources, votes)
-        made[p] = np.average([flat[q] for q, _ in proposals], axis=0, weights=[w for _, w in proposals]) if proposals else np.nan
+        made[p] = (
+            np.average([flat[q] for q, _ in proposals], axis=0, weights=[w for _, w in proposals])
+            if proposals
+            else np.nan
+        )
 
 
 def choose(hole, size, pixels, sources, votes, origins):

@@ -1,8 +1,9 @@
-"""The literal and the collapsed sampler have one posterior: mean and standard deviation of the completed tensor, entry by entry.
+"""The literal and the collapsed sampler have one posterior: mean and standard deviation of the completed tensor, entry
+by entry.
 
-Each sampler runs in independent chains, and the spread between chains gives the Monte Carlo error of every figure. The data are
-drawn from the model, so that the state that made them is itself a draw from the posterior: chains start there and need little
-burn-in.
+Each sampler runs in independent chains, and the spread between chains gives the Monte Carlo error of every figure. The
+data are drawn from the model, so that the state that made them is itself a draw from the posterior: chains start there
+and need little burn-in.
 """
 
 from dataclasses import replace
@@ -61,11 +62,13 @@ def test_both_samplers_agree_on_mean_and_spread():
     problem, state = given_data()
     means, errors = compare(problem, state, [sampler.sweep_literal, sampler.sweep_collapsed])
     spread = np.exp(means[:, 1])
-    # Worth comparing: the error of a mean is a small part of the posterior's own spread, that of a spread a small part of itself.
+    # Worth comparing: the error of a mean is a small part of the posterior's own spread, that of a spread a small part
+    # of itself.
     assert np.median(errors[:, 0] / spread) < 0.06
     assert np.median(errors[:, 1]) < 0.06
     scores = differences(means, errors)
-    # 120 entries, t with about 18 degrees of freedom: |t| reaches 4.5 in one of them in 3 of 100 seeds; mean square 18 / 16.
+    # 120 entries, t with about 18 degrees of freedom: |t| reaches 4.5 in one of them in 3 of 100 seeds; mean square 18
+    # / 16.
     assert np.abs(scores).max() < 4.5
     assert np.all(np.mean(scores**2, axis=1) < 3.0)
 

@@ -46,7 +46,9 @@ def test_a_tensor_gives_the_bits_of_the_command(tdc, shape):
     rng = np.random.default_rng(3)
     tensor = np.where(rng.random(shape) < 0.3, np.nan, rng.standard_normal(shape))
     np.save("t.npy", tensor)
-    result = tdc("complete-tensor", "t.npy", "-o", "u.npy", "--seed", "4", "--uncertainty", "sd.npy", "-q", *SHORT_OPTIONS)
+    result = tdc(
+        "complete-tensor", "t.npy", "-o", "u.npy", "--seed", "4", "--uncertainty", "sd.npy", "-q", *SHORT_OPTIONS
+    )
     assert result.exit_code == 0, result.stderr
     done = tdc_cli.complete(tensor, rng=4, **SHORT)
     assert np.array_equal(done.mean, np.load("u.npy")) and np.array_equal(done.interval_sd, np.load("sd.npy"))
@@ -67,7 +69,10 @@ def test_an_eight_bit_picture_gives_the_bits_of_the_command(tdc, method, paramet
 
 def test_standard_deviations_are_those_of_the_command(tdc, holed):
     np.save("a.npy", holed)
-    assert tdc("complete-image", "a.npy", "-o", "b.npy", "--method", "field", "--uncertainty", "sd.npy", "-q").exit_code == 0
+    assert (
+        tdc("complete-image", "a.npy", "-o", "b.npy", "--method", "field", "--uncertainty", "sd.npy", "-q").exit_code
+        == 0
+    )
     done = tdc_cli.complete(holed, method="field")
     assert np.array_equal(done.sd, np.load("sd.npy")) and np.array_equal(done.uncertainty, np.load("sd.npy"))
 
@@ -75,7 +80,9 @@ def test_standard_deviations_are_those_of_the_command(tdc, holed):
 @pytest.mark.parametrize("noise", ["0", "0.1"])
 def test_uncertainty_of_a_tensor_is_that_of_the_command(tdc, noise):
     rng = np.random.default_rng(0)
-    tensor = np.einsum("ir,jr,kr->ijk", *(rng.normal(size=(n, 2)) for n in (9, 8, 7))) + 0.1 * rng.normal(size=(9, 8, 7))
+    tensor = np.einsum("ir,jr,kr->ijk", *(rng.normal(size=(n, 2)) for n in (9, 8, 7))) + 0.1 * rng.normal(
+        size=(9, 8, 7)
+    )
     tensor[rng.random(tensor.shape) < 0.3] = np.nan
     np.save("a.npy", tensor)
     words = ("--residual", "none", "--noise-std", noise, "--uncertainty", "sd.npy", "-q")
@@ -122,7 +129,9 @@ def test_seeds_and_generators(holed):
     assert np.array_equal(*drawn)
     generator = np.random.default_rng(7)
     tdc_cli.complete(holed, rng=generator, **SHORT)
-    assert not np.array_equal(tdc_cli.complete(holed, rng=generator, **SHORT).mean, drawn[0])  # it is drawn from, not copied
+    assert not np.array_equal(
+        tdc_cli.complete(holed, rng=generator, **SHORT).mean, drawn[0]
+    )  # it is drawn from, not copied
 
 
 def test_a_whole_array_returns_itself():
@@ -145,14 +154,19 @@ def test_masked_arrays_are_taken_and_given(holed):
     done = tdc_cli.complete(masked, method="field")
     for name in ("mean", "sd", "uncertainty"):
         made = getattr(done, name)
-        assert isinstance(made, np.ma.MaskedArray) and not made.mask.any() and np.array_equal(made.data, getattr(plain, name))
+        assert (
+            isinstance(made, np.ma.MaskedArray)
+            and not made.mask.any()
+            and np.array_equal(made.data, getattr(plain, name))
+        )
     assert np.array_equal(masked.mask, hidden)
     shown = np.zeros(hidden.shape, bool)
     shown[:, :4] = True
     both = tdc_cli.complete(np.ma.MaskedArray(np.nan_to_num(holed), hidden), shown, method="linear")
     again = tdc_cli.complete(np.nan_to_num(holed), shown & ~hidden, method="linear")
-    assert np.array_equal(both.mean, again.mean) and both.warnings == (f"{(hidden & shown).sum()} further entries are NaN or masked and "
-                                                                       "count as missing",)  # fmt: skip
+    assert np.array_equal(both.mean, again.mean) and both.warnings == (
+        f"{(hidden & shown).sum()} further entries are NaN or masked and count as missing",
+    )
 
 
 class Named:
@@ -176,40 +190,79 @@ def test_arrays_with_names_for_their_modes_are_taken_and_given(holed):
     assert np.array_equal(done.mean.values, tdc_cli.complete(holed, method="field").mean)
     turned = Named(~np.isnan(holed).transpose(2, 0, 1), ("time", "latitude", "longitude"), {})
     again = tdc_cli.complete(Named(np.nan_to_num(holed), dims, {}), turned, method="field")
-    assert np.array_equal(again.mean.values, done.mean.values) and np.array_equal(again.uncertainty.values, done.uncertainty.values)
-    with pytest.raises(InputError, match="observed has the dimensions time, latitude, x but array latitude, longitude, time; they must"):
+    assert np.array_equal(again.mean.values, done.mean.values) and np.array_equal(
+        again.uncertainty.values, done.uncertainty.values
+    )
+    with pytest.raises(
+        InputError, match="observed has the dimensions time, latitude, x but array latitude, longitude, time; they must"
+    ):
         tdc_cli.complete(given, Named(turned.values, ("time", "latitude", "x"), {}), method="field")
 
 
-@pytest.mark.parametrize("change, error, line", [
-    ({"array": np.ones((3, 3), dtype=complex)}, InputError, "array holds complex128; it must hold real numbers"),
-    ({"array": [["a", "b"]]}, InputError, "array holds <U1; it must hold real numbers"),
-    ({"array": np.ma.masked_invalid(np.full((3, 3), np.nan))}, InputError, "no entry is observed"),
-    ({"array": np.ma.MaskedArray(np.ones((3, 3)))}, InputError, "nothing says what is missing: no entry of array is NaN or masked"),
-    ({"array": np.ones((3, 0))}, InputError, r"array of shape \(3, 0\) has no entries"),
-    ({"array": np.ones(3)}, ConfigError, "method datc takes tensors of order 2 to 6, not 1"),
-    ({"array": np.ones((3, 3))}, InputError, "nothing says what is missing: no entry of array is NaN"),
-    ({"array": np.full((3, 3), np.nan)}, InputError, "no entry is observed"),
-    ({"observed": np.zeros((9, 8, 3), dtype=bool)}, InputError, "no entry is observed: .*True = observed"),
-    ({"observed": np.zeros((9, 8, 3), dtype=np.uint8)}, InputError, "observed holds uint8; it must be bool, True = observed"),
-    ({"observed": np.ones((9, 8), dtype=bool)}, InputError, r"observed has shape \(9, 8\) but array \(9, 8, 3\).*True = observed"),
-    ({"array": np.array([[np.inf, 1.0], [np.nan, 2.0]])}, InputError, "1 observed entries are infinite"),
-    ({"method": "dact"}, ConfigError, "no method 'dact'"),
-    ({"ranks": 3}, ConfigError, "method datc has no parameter 'ranks'"),
-    ({"rng": -1}, ConfigError, "rng is -1; give a seed"),
-    ({"rng": None}, ConfigError, "rng is None; give a seed"),
-    ({"rng": True}, ConfigError, "rng is True; give a seed"),
-    ({"array": [[1.0], [2.0, np.nan]]}, InputError, "array is no array: its rows differ in length"),
-    ({"array": [[1e300, np.nan], [2.0, 1.0]]}, InputError, r"array: values up to 1e\+300 are too large to compute with"),
-    ({"observed": np.ma.masked_less(np.ones((9, 8, 3), dtype=bool), 0)}, InputError, "observed is a masked array; give a plain one"),
-    ({"method": "halrtc", "iterations": None}, ConfigError, "parameter iterations=None is not understood; expected int"),
-    ({"method": "halrtc", "iterations": 1.5}, ConfigError, "parameter iterations=1.5 is not understood; expected int"),
-    ({"method": "halrtc", "iterations": True}, ConfigError, "parameter iterations=True is not understood; expected int"),
-    ({"ordered_modes": 0}, ConfigError, "parameter ordered_modes=0 is not understood; expected tuple"),
-    ({"ordered_modes": (0.5,)}, ConfigError, r"parameter ordered_modes=\(0.5,\) is not understood; expected tuple"),
-    ({"noise_std": [1]}, ConfigError, r"parameter noise_std=\[1\] is not understood; expected float \| str"),
-    ({"residual": 3}, ConfigError, "parameter residual=3 is not understood; expected str"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change, error, line",
+    [
+        ({"array": np.ones((3, 3), dtype=complex)}, InputError, "array holds complex128; it must hold real numbers"),
+        ({"array": [["a", "b"]]}, InputError, "array holds <U1; it must hold real numbers"),
+        ({"array": np.ma.masked_invalid(np.full((3, 3), np.nan))}, InputError, "no entry is observed"),
+        (
+            {"array": np.ma.MaskedArray(np.ones((3, 3)))},
+            InputError,
+            "nothing says what is missing: no entry of array is NaN or masked",
+        ),
+        ({"array": np.ones((3, 0))}, InputError, r"array of shape \(3, 0\) has no entries"),
+        ({"array": np.ones(3)}, ConfigError, "method datc takes tensors of order 2 to 6, not 1"),
+        ({"array": np.ones((3, 3))}, InputError, "nothing says what is missing: no entry of array is NaN"),
+        ({"array": np.full((3, 3), np.nan)}, InputError, "no entry is observed"),
+        ({"observed": np.zeros((9, 8, 3), dtype=bool)}, InputError, "no entry is observed: .*True = observed"),
+        (
+            {"observed": np.zeros((9, 8, 3), dtype=np.uint8)},
+            InputError,
+            "observed holds uint8; it must be bool, True = observed",
+        ),
+        (
+            {"observed": np.ones((9, 8), dtype=bool)},
+            InputError,
+            r"observed has shape \(9, 8\) but array \(9, 8, 3\).*True = observed",
+        ),
+        ({"array": np.array([[np.inf, 1.0], [np.nan, 2.0]])}, InputError, "1 observed entries are infinite"),
+        ({"method": "dact"}, ConfigError, "no method 'dact'"),
+        ({"ranks": 3}, ConfigError, "method datc has no parameter 'ranks'"),
+        ({"rng": -1}, ConfigError, "rng is -1; give a seed"),
+        ({"rng": None}, ConfigError, "rng is None; give a seed"),
+        ({"rng": True}, ConfigError, "rng is True; give a seed"),
+        ({"array": [[1.0], [2.0, np.nan]]}, InputError, "array is no array: its rows differ in length"),
+        (
+            {"array": [[1e300, np.nan], [2.0, 1.0]]},
+            InputError,
+            r"array: values up to 1e\+300 are too large to compute with",
+        ),
+        (
+            {"observed": np.ma.masked_less(np.ones((9, 8, 3), dtype=bool), 0)},
+            InputError,
+            "observed is a masked array; give a plain one",
+        ),
+        (
+            {"method": "halrtc", "iterations": None},
+            ConfigError,
+            "parameter iterations=None is not understood; expected int",
+        ),
+        (
+            {"method": "halrtc", "iterations": 1.5},
+            ConfigError,
+            "parameter iterations=1.5 is not understood; expected int",
+        ),
+        (
+            {"method": "halrtc", "iterations": True},
+            ConfigError,
+            "parameter iterations=True is not understood; expected int",
+        ),
+        ({"ordered_modes": 0}, ConfigError, "parameter ordered_modes=0 is not understood; expected tuple"),
+        ({"ordered_modes": (0.5,)}, ConfigError, r"parameter ordered_modes=\(0.5,\) is not understood; expected tuple"),
+        ({"noise_std": [1]}, ConfigError, r"parameter noise_std=\[1\] is not understood; expected float \| str"),
+        ({"residual": 3}, ConfigError, "parameter residual=3 is not understood; expected str"),
+    ],
+)
 def test_what_cannot_be_used_is_refused(holed, change, error, line):
     with pytest.raises(error, match=line) as caught:
         tdc_cli.complete(**{"array": holed} | change)
@@ -232,7 +285,10 @@ def test_a_memory_mapped_array_is_read_and_left_alone(holed, tmp_path):
     np.save(tmp_path / "a.npy", holed)
     before = (tmp_path / "a.npy").read_bytes()
     done = tdc_cli.complete(np.load(tmp_path / "a.npy", mmap_mode="r+"), method="halrtc")
-    assert np.array_equal(done.mean, tdc_cli.complete(holed, method="halrtc").mean) and (tmp_path / "a.npy").read_bytes() == before
+    assert (
+        np.array_equal(done.mean, tdc_cli.complete(holed, method="halrtc").mean)
+        and (tmp_path / "a.npy").read_bytes() == before
+    )
 
 
 def test_a_method_that_breaks_down_is_told(holed, monkeypatch):
@@ -244,7 +300,10 @@ def test_a_method_that_breaks_down_is_told(holed, monkeypatch):
 
 
 def test_the_import_loads_nothing():
-    code = "import sys, tdc_cli; assert 'complete' in dir(tdc_cli); print([m for m in ('numpy', 'PIL', 'click') if m in sys.modules])"
+    code = (
+        "import sys, tdc_cli; assert 'complete' in dir(tdc_cli); "
+        "print([m for m in ('numpy', 'PIL', 'click') if m in sys.modules])"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60).stdout == "[]\n"
     with pytest.raises(AttributeError, match="no attribute 'fill'"):
         _ = tdc_cli.fill

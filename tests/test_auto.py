@@ -134,7 +134,9 @@ def test_it_is_the_default_and_tells_what_it_invented(tdc):
     truth, lost = hole_in_waves(0.02)
     Image.fromarray(np.uint8(255 * truth.clip(0, 1))).save("p.png")
     Image.fromarray(np.uint8(255 * lost)).save("m.png")
-    done = tdc("complete-image", "p.png", "-o", "o.png", "--mask", "m.png", "--param", "passes=1", "--json", "--html", "h.html")
+    done = tdc(
+        "complete-image", "p.png", "-o", "o.png", "--mask", "m.png", "--param", "passes=1", "--json", "--html", "h.html"
+    )
     assert done.exit_code == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["method"]["name"] == "auto" == DEFAULT_METHODS[PICTURE] == DEFAULT_METHODS[CLIP]
@@ -253,5 +255,7 @@ def test_clips_that_are_divided_have_deep_holes_in_one_region(tdc):
     done = tdc("complete-video", "c.npy", "-o", "o.npy", *how)
     assert done.exit_code == 0, done.stderr
     made = np.load("o.npy")
-    assert json.loads(done.stdout)["invented"] == 2 * deep(lost).sum() and np.array_equal(made[:, ~lost], truth[:, ~lost])
+    assert json.loads(done.stdout)["invented"] == 2 * deep(lost).sum() and np.array_equal(
+        made[:, ~lost], truth[:, ~lost]
+    )
     assert made[:, deep(lost)].std() > 0.5 * truth[:, deep(lost)].std()  # no smear

@@ -62,7 +62,11 @@ def contents(root):
 
 def finished(root):
     """Names of the files right below `root` that are no temporary ones."""
-    return {name for name in os.listdir(root) if not name.endswith((".part", ".journal"))} if os.path.isdir(root) else set()
+    return (
+        {name for name in os.listdir(root) if not name.endswith((".part", ".journal"))}
+        if os.path.isdir(root)
+        else set()
+    )
 
 
 def summary_of(result, code=0):
@@ -80,7 +84,8 @@ def template(**more):
     return Request(input="", output=Path("out"), method="biharmonic", missing_ratio=0.3, **more)
 
 
-# -- which files become what --------------------------------------------------------------------------------------------------
+# -- which files become what
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_schema_is_one_and_is_printed(tdc):
@@ -96,7 +101,12 @@ def test_a_folder_is_mirrored(tdc, tree):
                  "--save-incomplete", "i")  # fmt: skip
     values = summary_of(result)
     assert list(statuses(values)) == ["in/f1.png", "in/f2.png", "in/f10.png", "in/sub/x.png"]
-    assert values["counts"]["done"] == 4 and values["counts"]["ignored"] == {"hidden": 2, "other": 1, "masks": 0, "folders": 0}
+    assert values["counts"]["done"] == 4 and values["counts"]["ignored"] == {
+        "hidden": 2,
+        "other": 1,
+        "masks": 0,
+        "folders": 0,
+    }
     pictures = {"f1.png", "f2.png", "f10.png", "sub/x.png"}
     assert set(contents("out")) == pictures
     assert set(contents("i")) == pictures | {name.replace(".png", "_mask.png") for name in pictures}
@@ -140,18 +150,34 @@ def test_one_file_into_a_new_folder(tdc):
         (["in"], ["-o", "in"], "in: is the folder of the inputs itself; name another folder"),
         (["in"], ["-o", "out", "--report", "in"], "in: is the folder of the inputs itself; name another folder"),
         (["in/f1.png", "in/f2.png"], ["-o", "in"], "in/f1.png: is one of the inputs itself; name another folder"),
-        (["in/f1.png", "in/sub/f1.png"], ["-o", "out"],
-         "out/f1.png: would be the result of both in/f1.png and in/sub/f1.png; rename one, or complete them apart"),
-        (["in"], ["-o", "out", "--save-incomplete", "out"],
-         "out/f1.png: would be the result of both in/f1.png and in/f1.png; rename one, or complete them apart"),
-        (["empty"], ["-o", "out"], "empty: no pictures found (passed over: folders 1); --recursive enters folders in folders"),
-        (["in"], ["-o", "out", "--overwrite", "--skip-existing"],
-         "--overwrite and --skip-existing exclude each other; see 'tdc complete-image --help'"),
-        (["in"], ["-o", "out", "--mask-suffix", "_m"],
-         "--mask-suffix needs a --mask that is a folder; see 'tdc complete-image --help'"),
+        (
+            ["in/f1.png", "in/sub/f1.png"],
+            ["-o", "out"],
+            "out/f1.png: would be the result of both in/f1.png and in/sub/f1.png; rename one, or complete them apart",
+        ),
+        (
+            ["in"],
+            ["-o", "out", "--save-incomplete", "out"],
+            "out/f1.png: would be the result of both in/f1.png and in/f1.png; rename one, or complete them apart",
+        ),
+        (
+            ["empty"],
+            ["-o", "out"],
+            "empty: no pictures found (passed over: folders 1); --recursive enters folders in folders",
+        ),
+        (
+            ["in"],
+            ["-o", "out", "--overwrite", "--skip-existing"],
+            "--overwrite and --skip-existing exclude each other; see 'tdc complete-image --help'",
+        ),
+        (
+            ["in"],
+            ["-o", "out", "--mask-suffix", "_m"],
+            "--mask-suffix needs a --mask that is a folder; see 'tdc complete-image --help'",
+        ),
         (["in"], ["-o", "out", "--rank", "3"], "method biharmonic has no parameters; leave out rank"),
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_sense_is_refused_before_any_work(tdc, tree, inputs, more, line):
     Path("b.png").write_bytes(b"x")
     put("in/sub/f1.png")
@@ -171,7 +197,12 @@ def test_nothing_that_says_what_is_missing_is_one_line(tdc, tree):
     values[3:5] = np.nan
     np.save("in/x.npy", values)
     values = summary_of(tdc("complete-image", "in", "-o", "out", "--method", "biharmonic", "--json"), code=3)
-    assert statuses(values) == {"in/f1.png": "failed", "in/f2.png": "failed", "in/f10.png": "failed", "in/x.npy": "done"}
+    assert statuses(values) == {
+        "in/f1.png": "failed",
+        "in/f2.png": "failed",
+        "in/f10.png": "failed",
+        "in/x.npy": "done",
+    }
 
 
 def test_names_that_differ_in_their_accents_only_collide(tree):
@@ -226,7 +257,8 @@ def test_a_folder_that_cannot_be_read_is_a_failure(tree, monkeypatch):
     assert [task.error for task in batch.tasks if task.error] == ["in/sub: cannot be read (Permission denied)"]
 
 
-# -- masks --------------------------------------------------------------------------------------------------------------------
+# -- masks
+# --------------------------------------------------------------------------------------------------------------------
 
 
 def test_each_picture_has_its_mask(tdc, tree):
@@ -234,8 +266,13 @@ def test_each_picture_has_its_mask(tdc, tree):
     Image.open("m/f2.TIF.png").save("m/f2.tif")
     os.remove("m/f10.png")
     put_mask("m/f1.jpg")
-    values = summary_of(tdc("complete-image", "in", "-o", "out", "--mask", "m", "--method", "biharmonic", "--recursive", "--json"), 3)
-    found = {entry["path"]: (entry["error"], entry["report"] and entry["report"]["missing"]["mask"]) for entry in values["files"]}
+    values = summary_of(
+        tdc("complete-image", "in", "-o", "out", "--mask", "m", "--method", "biharmonic", "--recursive", "--json"), 3
+    )
+    found = {
+        entry["path"]: (entry["error"], entry["report"] and entry["report"]["missing"]["mask"])
+        for entry in values["files"]
+    }
     assert found == {
         "in/f1.png": ("in/f1.png: several files could be its mask: m/f1.jpg, m/f1.png; leave one of them", None),
         "in/f2.png": (None, "m/f2.tif"),
@@ -279,7 +316,9 @@ def test_masks_beside_their_pictures(tdc, tree):
     result = tdc(*words)
     assert result.exit_code == 2 and "holds both the pictures and their masks; give --mask-suffix TEXT" in result.stderr
     values = summary_of(tdc(*words, "--mask-suffix", "_mask", "--json"))
-    assert list(statuses(values)) == ["in/f1.png", "in/f2.png", "in/f10.png"] and values["counts"]["ignored"]["masks"] == 3
+    assert (
+        list(statuses(values)) == ["in/f1.png", "in/f2.png", "in/f10.png"] and values["counts"]["ignored"]["masks"] == 3
+    )
 
 
 def test_masks_inside_the_input_are_not_completed(tdc, tree):
@@ -288,7 +327,12 @@ def test_masks_inside_the_input_are_not_completed(tdc, tree):
     words = ["complete-image", "in", "-o", "out", "--method", "biharmonic", "--recursive", "--json", "--mask"]
     values = summary_of(tdc(*words, "in/masks"), code=3)
     assert statuses(values) == {
-        "in/f1.png": "done", "in/f2.png": "done", "in/f10.png": "done", "in/one_for_all.png": "failed", "in/sub/x.png": "done"}  # fmt: skip
+        "in/f1.png": "done",
+        "in/f2.png": "done",
+        "in/f10.png": "done",
+        "in/one_for_all.png": "failed",
+        "in/sub/x.png": "done",
+    }
     values = summary_of(tdc(*words, "in/one_for_all.png", "--overwrite"))
     assert "in/one_for_all.png" not in statuses(values) and values["counts"]["ignored"]["masks"] == 1
 
@@ -297,11 +341,25 @@ def test_a_mask_found_whatever_form_its_accents_have(tree):
     put(f"in/{unicodedata.normalize('NFC', 'é')}.png")
     put_mask(f"m/{unicodedata.normalize('NFD', 'é')}.png")
     masks = folders.Companions("m", "", "mask")
-    assert masks.of(Path(unicodedata.normalize("NFC", "é.png")), "in/é.png") == Path(f"m/{unicodedata.normalize('NFD', 'é')}.png")
+    assert masks.of(Path(unicodedata.normalize("NFC", "é.png")), "in/é.png") == Path(
+        f"m/{unicodedata.normalize('NFD', 'é')}.png"
+    )
 
 
 def test_references_of_a_folder(tdc, tree):
-    words = ["complete-image", "in", "-o", "out", "--mask", "m", "--reference", "in", "--method", "biharmonic", "--json"]
+    words = [
+        "complete-image",
+        "in",
+        "-o",
+        "out",
+        "--mask",
+        "m",
+        "--reference",
+        "in",
+        "--method",
+        "biharmonic",
+        "--json",
+    ]
     alone = summary_of(tdc(*words))  # pictures that are whole, of which the masks hide a part
     shutil.copytree("in", "truth")
     words[words.index("in", 2)] = "truth"
@@ -311,13 +369,18 @@ def test_references_of_a_folder(tdc, tree):
     assert [e["report"]["metrics"] for e in values["files"]] == [e["report"]["metrics"] for e in alone["files"]]
 
 
-# -- what does not matter -----------------------------------------------------------------------------------------------------
+# -- what does not matter
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_results_do_not_depend_on_jobs_threads_order_or_place(tdc, tree):
     def bytes_of(out, *words):
-        run = subprocess.run([SCRIPT, "complete-image", "-o", out, "--method", "field", "--missing-ratio", "0.3", *words],
-                             capture_output=True, text=True, timeout=300)  # fmt: skip
+        run = subprocess.run(
+            [SCRIPT, "complete-image", "-o", out, "--method", "field", "--missing-ratio", "0.3", *words],
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
         assert run.returncode == 0, run.stderr
         return {Path(name).name: content for name, content in contents(out).items()}
 
@@ -343,7 +406,8 @@ def test_natural_order():
     assert sorted(names, key=folders.natural) == ordered
 
 
-# -- failures -----------------------------------------------------------------------------------------------------------------
+# -- failures
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def test_an_unexpected_error_is_one_failure(tdc, tree, monkeypatch):
@@ -370,7 +434,9 @@ def test_warnings_are_told_once(tdc, tree):
         put(f"jpegs/{name}.jpg")
     result = tdc("complete-image", "jpegs", "-o", "out", *HOLES)
     assert result.exit_code == 0
-    assert result.stderr.count("JPEG compresses with loss") == 1 and result.stderr.endswith("bit for bit (and 1 more like it)\n")
+    assert result.stderr.count("JPEG compresses with loss") == 1 and result.stderr.endswith(
+        "bit for bit (and 1 more like it)\n"
+    )
 
 
 def test_an_interrupt_exits_with_130(tdc, tree, monkeypatch):
@@ -391,8 +457,16 @@ def test_an_interrupt_exits_with_130(tdc, tree, monkeypatch):
 
 def start(*words, **more):
     """Start the program in a process group of its own."""
-    return subprocess.Popen([SCRIPT, "complete-image", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=hear_interrupts, **more)  # fmt: skip
+    return subprocess.Popen(
+        [SCRIPT, "complete-image", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=hear_interrupts,
+        **more,
+    )
 
 
 def wait_for(condition, seconds=60):
@@ -449,8 +523,12 @@ def test_a_killed_worker_is_told(many):
     os.kill(workers[0], signal.SIGKILL)
     err = running.communicate(timeout=60)[1]
     assert running.returncode == 3
-    assert "not done, because a worker process was killed; if memory was short, try fewer --jobs" in err.splitlines()[-1]
-    again = subprocess.run([SCRIPT, "complete-image", *many, "--skip-existing"], capture_output=True, text=True, timeout=120)
+    assert (
+        "not done, because a worker process was killed; if memory was short, try fewer --jobs" in err.splitlines()[-1]
+    )
+    again = subprocess.run(
+        [SCRIPT, "complete-image", *many, "--skip-existing"], capture_output=True, text=True, timeout=120
+    )
     assert again.returncode == 0 and len(contents("out")) == 12
 
 
@@ -468,15 +546,21 @@ def test_a_full_disk_leaves_no_half_file(folder):
     rng = np.random.default_rng(0)
     Image.fromarray(rng.integers(0, 256, (96, 96, 3), dtype=np.uint8)).save("in/1.png")
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))  # noqa: E731
-    run = subprocess.run([SCRIPT, "complete-image", "in", "-o", "out", *HOLES, "--report", "r"], capture_output=True, text=True,
-                         timeout=120, preexec_fn=limit)  # fmt: skip
+    run = subprocess.run(
+        [SCRIPT, "complete-image", "in", "-o", "out", *HOLES, "--report", "r"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        preexec_fn=limit,
+    )
     assert run.returncode == 3
     assert run.stderr == "tdc: in/1.png: out/1.png: cannot be written (File too large)\n"
     assert set(contents("out")) == {"0.png", "2.png"} and set(contents("r")) >= {"0.png.json", "2.png.json"}
     assert "1.png.json" not in contents("r")
 
 
-# -- going on -----------------------------------------------------------------------------------------------------------------
+# -- going on
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def test_a_picture_that_is_there_is_finished_and_what_it_lacks_is_told(tdc, tree):
@@ -550,8 +634,13 @@ def test_leftovers_of_killed_runs_are_removed_and_those_of_living_ones_stay(tdc,
     Path("out").mkdir()
     Path("out/.tdc-0123456789ab.part").write_bytes(b"x")
     Path("in/.tdc-0123456789ab.part").write_bytes(b"x")
-    hold = "import sys; from tdc_cli.media.parts import Part; p = Part('out/z.png', False); print(p.name, flush=True); sys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+    hold = (
+        "import sys; from tdc_cli.media.parts import Part; "
+        "p = Part('out/z.png', False); print(p.name, flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as writer:
         alive = writer.stdout.readline().strip()
         result = tdc("complete-image", "in", "-o", "out", *HOLES)
         assert result.exit_code == 0
@@ -579,13 +668,16 @@ def test_killed_at_any_moment_and_gone_on_with(many, jobs):
         assert "Warning" not in running.communicate(timeout=60)[1]
         assert all(Path("out", name).read_bytes() == expected[name] for name in finished("out"))
     wait_for(lambda: not alive(running.pid), 20)
-    done = subprocess.run([SCRIPT, "complete-image", *words, "--skip-existing", "--json"], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [SCRIPT, "complete-image", *words, "--skip-existing", "--json"], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0 and json.loads(done.stdout)["counts"]["skipped"] > 0
     assert contents("out") == expected
     assert set(contents("r")) == {f"{name}.json" for name in expected} | {"summary.json", "summary.csv"}
 
 
-# -- dry runs -----------------------------------------------------------------------------------------------------------------
+# -- dry runs
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def test_a_dry_run_says_which_file_gets_which_mask(tdc, tree):
@@ -612,7 +704,10 @@ def test_a_dry_run_says_what_is_done_already(tdc, tree):
     assert tdc(*words).exit_code == 0
     os.remove("out/f2.png")
     assert tdc(*words, "--dry-run").stdout.splitlines()[:3] == [
-        "in/f1.png: done already", "in/f2.png: 30.0% missing, simulated, to out/f2.png", "in/f10.png: done already"]  # fmt: skip
+        "in/f1.png: done already",
+        "in/f2.png: 30.0% missing, simulated, to out/f2.png",
+        "in/f10.png: done already",
+    ]
     values = json.loads(tdc(*words, "--dry-run", "--json").stdout)
     assert [bool(entry["plan"]) for entry in values["files"]] == [False, True, False]
 
@@ -660,7 +755,20 @@ def test_notes_that_are_alike_are_told_once_also_by_a_dry_run(tdc, folder):
 def test_names_that_are_not_utf_8_have_a_place_in_the_index(tdc, folder):
     Path("in").mkdir()
     Image.fromarray(smooth(20, 24)).save(os.fsdecode(b"in/bad\xff.png"))
-    done = tdc("complete-image", "in", "-o", "out", "--mask", "m.png", "--method", "nearest", "--html", "pages", "--report", "reports")
+    done = tdc(
+        "complete-image",
+        "in",
+        "-o",
+        "out",
+        "--mask",
+        "m.png",
+        "--method",
+        "nearest",
+        "--html",
+        "pages",
+        "--report",
+        "reports",
+    )
     assert done.exit_code == 0 and 'href="bad%FF.png.html"' in Path("pages/index.html").read_text(encoding="utf-8")
     assert Path("reports/summary.csv").exists()
 
@@ -668,5 +776,7 @@ def test_names_that_are_not_utf_8_have_a_place_in_the_index(tdc, folder):
 def test_the_folder_of_inputs_may_be_that_of_the_references(tdc, folder):
     Path("in").mkdir()
     Image.fromarray(smooth(20, 24)).save("in/a.png")
-    done = tdc("complete-image", "in", "-o", "out", "--mask", "m.png", "--method", "nearest", "--reference", "in", "--json")
+    done = tdc(
+        "complete-image", "in", "-o", "out", "--mask", "m.png", "--method", "nearest", "--reference", "in", "--json"
+    )
     assert done.exit_code == 0 and json.loads(done.stdout)["files"][0]["report"]["metrics"]["all"]["psnr"] > 20

@@ -44,17 +44,34 @@ def test_a_run_writes_records_tables_figures_and_a_page(tdc):
     assert done.exit_code == 0, done.stderr
     held = json.loads(done.stdout)
     assert held == json.loads(Path("out/results.json").read_text(encoding="utf-8"))
-    assert held["settings"] == {"suite": "tiny", "methods": ["nearest", "linear"], "ratios": [0.2, 0.5], "seeds": 1, "data": None,
-                                "threads": 1, "timeout": 3600.0, "version": held["tool"]["version"]}  # fmt: skip
+    assert held["settings"] == {
+        "suite": "tiny",
+        "methods": ["nearest", "linear"],
+        "ratios": [0.2, 0.5],
+        "seeds": 1,
+        "data": None,
+        "threads": 1,
+        "timeout": 3600.0,
+        "version": held["tool"]["version"],
+    }
     assert [(each["method"], each["ratio"]) for each in held["records"]] == [
         ("nearest", 0.2), ("linear", 0.2), ("nearest", 0.5), ("linear", 0.5)]  # fmt: skip
     first = held["records"][0]
-    assert first["status"] == "done" and first["seconds"] > 0 and first["metrics"]["none"] is None and first["details"] == {"ratio": 0.2}
+    assert (
+        first["status"] == "done"
+        and first["seconds"] > 0
+        and first["metrics"]["none"] is None
+        and first["details"] == {"ratio": 0.2}
+    )
     assert np.load(Path("out", first["arrays"]))["mean"].shape == (8, 9)
     rows = list(csv.DictReader(Path("out/results.csv").read_text(encoding="utf-8").splitlines()))
-    assert [float(row["rre"]) for row in rows] == [each["metrics"]["rre"] for each in held["records"]] and rows[0]["none"] == ""
+    assert [float(row["rre"]) for row in rows] == [each["metrics"]["rre"] for each in held["records"]] and rows[0][
+        "none"
+    ] == ""
     text = Path("out/tables.md").read_text(encoding="utf-8")
-    assert text.startswith("### RRE of a ramp\n\n| method | 20% | paper | difference | 50% | paper | difference |\n|---|")
+    assert text.startswith(
+        "### RRE of a ramp\n\n| method | 20% | paper | difference | 50% | paper | difference |\n|---|"
+    )
     linear = next(line for line in text.splitlines() if line.startswith("| linear"))
     figure = held["records"][1]["metrics"]["rre"]
     assert linear.split(" | ")[1:4] == [f"**{figure:.4f}**", "0.2500", f"{figure - 0.25:+.4f}"]
@@ -67,7 +84,9 @@ def test_a_run_writes_records_tables_figures_and_a_page(tdc):
 
 def test_the_number_of_jobs_changes_no_record(tdc):
     for folder, jobs in (("a", 1), ("b", 3)):
-        assert tdc("bench", "tiny", "-o", folder, "--jobs", jobs, "--seeds", "1", "--ratios", "0.5", "-q").exit_code == 0
+        assert (
+            tdc("bench", "tiny", "-o", folder, "--jobs", jobs, "--seeds", "1", "--ratios", "0.5", "-q").exit_code == 0
+        )
     assert records("a") == records("b")
 
 
@@ -98,10 +117,18 @@ def test_what_fails_is_a_record(tdc, monkeypatch, mishap, more, status, error):
 
 def started(*words, **environment):
     """`tdc` with these words as a process that leads a group of its own and knows the tiny suite."""
-    code = "import sys, tiny_suite; tiny_suite.register(); from tdc_cli.__main__ import main; sys.argv[0] = 'tdc'; main()"
+    code = (
+        "import sys, tiny_suite; tiny_suite.register(); from tdc_cli.__main__ import main; sys.argv[0] = 'tdc'; main()"
+    )
     paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return subprocess.Popen([sys.executable, "-c", code, *words], env=os.environ | environment | {"PYTHONPATH": paths}, text=True,
-                            stderr=subprocess.PIPE, start_new_session=True, preexec_fn=hear_interrupts)  # fmt: skip
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *words],
+        env=os.environ | environment | {"PYTHONPATH": paths},
+        text=True,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=hear_interrupts,
+    )
 
 
 def wait_until(reached, process):
@@ -125,7 +152,9 @@ def wait_for_the_end_of(group):
 
 
 def test_ctrl_c_ends_all_processes_with_one_line(tdc, folder):
-    process = started("bench", "tiny", "-o", "out", "--seeds", "1", "--jobs", "2", "--methods", "nearest", MISHAP="slow")
+    process = started(
+        "bench", "tiny", "-o", "out", "--seeds", "1", "--jobs", "2", "--methods", "nearest", MISHAP="slow"
+    )
     wait_until(Path("out/results.json").exists, process)
     time.sleep(0.2)  # the workers are being loaded: an interrupt must not reach them even now
     os.killpg(process.pid, signal.SIGINT)
@@ -167,16 +196,30 @@ def test_a_folder_that_another_run_is_at_work_in_is_left_to_it(tdc, folder):
     ("words", "line"),
     [
         ((), "tdc: out: is not empty; give --resume to go on with the run in it, or another folder"),
-        (("--resume", "--seeds", "3"), "tdc: out: was begun with 1, not 3, for --seeds; give the same, or another folder"),
-        (("--resume", "--seeds", "1", "--methods", "linear"),
-         'tdc: out: was begun with ["nearest", "linear"], not ["linear"], for --methods; give the same, or another folder'),
+        (
+            ("--resume", "--seeds", "3"),
+            "tdc: out: was begun with 1, not 3, for --seeds; give the same, or another folder",
+        ),
+        (
+            ("--resume", "--seeds", "1", "--methods", "linear"),
+            'tdc: out: was begun with ["nearest", "linear"], not ["linear"], for --methods; give the same, or another '
+            'folder',
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_folder_that_does_not_fit_is_refused_before_any_work(tdc, words, line):
     Path("out").mkdir()
     choice, grid = experiment.plan(experiment.get("tiny"), seeds=1)
-    settings = {"suite": "tiny", "methods": list(choice.methods), "ratios": list(choice.ratios), "seeds": 1, "data": None, "threads": 1,
-                "timeout": 3600.0, "version": __version__}  # fmt: skip
+    settings = {
+        "suite": "tiny",
+        "methods": list(choice.methods),
+        "ratios": list(choice.ratios),
+        "seeds": 1,
+        "data": None,
+        "threads": 1,
+        "timeout": 3600.0,
+        "version": __version__,
+    }
     with results.begin(Path("out"), grid, settings):
         pass
     before = Path("out/results.json").read_bytes()
@@ -194,18 +237,29 @@ def test_a_folder_that_does_not_fit_is_refused_before_any_work(tdc, words, line)
         (("tiny", "-o", "a.png/out"), "tdc: a.png/out: a.png is a file, no folder; name another place"),
         (("tiny", "-o", ""), "tdc: Invalid value for '-o' / '--output': the name is empty; see 'tdc bench --help'"),
         (("smoke", "-o", "out", "--methods", "field"), "tdc: suite smoke has methods of its own; leave out --methods"),
-        (("tiny", "-o", "out", "--ratios", "0.5,1"), "tdc: Invalid value for '--ratios': 1.0 is not in the range 0<=x<1; "
-         "see 'tdc bench --help'"),
-        (("tiny", "-o", "out", "--ratios", "0.7,,0.9"), "tdc: Invalid value for '--ratios': '0.7,,0.9' is not of the form 0.7,0.9; "
-         "see 'tdc bench --help'"),
-        (("tiny", "-o", "out", "--methods", ",field"), "tdc: Invalid value for '--methods': ',field' is not of the form a,b; "
-         "see 'tdc bench --help'"),
-        (("tiny", "-o", "out", "--methods", "field,field"), "tdc: Invalid value for '--methods': 'field,field' names something twice; "
-         "see 'tdc bench --help'"),
+        (
+            ("tiny", "-o", "out", "--ratios", "0.5,1"),
+            "tdc: Invalid value for '--ratios': 1.0 is not in the range 0<=x<1; see 'tdc bench --help'",
+        ),
+        (
+            ("tiny", "-o", "out", "--ratios", "0.7,,0.9"),
+            "tdc: Invalid value for '--ratios': '0.7,,0.9' is not of the form 0.7,0.9; see 'tdc bench --help'",
+        ),
+        (
+            ("tiny", "-o", "out", "--methods", ",field"),
+            "tdc: Invalid value for '--methods': ',field' is not of the form a,b; see 'tdc bench --help'",
+        ),
+        (
+            ("tiny", "-o", "out", "--methods", "field,field"),
+            "tdc: Invalid value for '--methods': 'field,field' names something twice; see 'tdc bench --help'",
+        ),
         (("images", "-o", "out", "--data", "nowhere"), "tdc: nowhere: no such folder"),
-        (("tiny", "-o", "out", "--data", "."), "tdc: suite tiny has data of its own; leave out --data; see 'tdc bench --help'"),
+        (
+            ("tiny", "-o", "out", "--data", "."),
+            "tdc: suite tiny has data of its own; leave out --data; see 'tdc bench --help'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_sense_is_refused(tdc, words, line):
     done = tdc("bench", *words)
     assert (done.exit_code, done.stderr) == (2, line + "\n") and not Path("out").exists()
@@ -215,9 +269,19 @@ def test_results_that_cannot_be_read_are_told(tdc):
     Path("out").mkdir()
     Path("out/other.txt").write_text("x")
     done = tdc("bench", "tiny", "-o", "out", "--resume")
-    assert (done.exit_code, done.stderr) == (2, "tdc: out: has no results.json, so it is no run to go on with; give another folder\n")
+    assert (done.exit_code, done.stderr) == (
+        2,
+        "tdc: out: has no results.json, so it is no run to go on with; give another folder\n",
+    )
     line = "tdc: out/results.json: no results of tdc bench, or damaged; give another folder\n"
-    for content in ("{", '{"x', "[]", "3", '{"schema": "tdc-bench/1"}', '{"schema": "tdc-bench/1", "settings": 5, "records": []}'):
+    for content in (
+        "{",
+        '{"x',
+        "[]",
+        "3",
+        '{"schema": "tdc-bench/1"}',
+        '{"schema": "tdc-bench/1", "settings": 5, "records": []}',
+    ):
         Path("out/results.json").write_text(content)
         done = tdc("bench", "tiny", "-o", "out", "--resume")
         assert (done.exit_code, done.stderr) == (2, line), content
@@ -232,8 +296,14 @@ def test_records_that_are_damaged_are_told(tdc):
     path = Path("out/results.json")
     whole = json.loads(path.read_text(encoding="utf-8"))
     first = whole["records"][0]
-    for damaged in (3, {**first, "metrics": None}, {**first, "metrics": {"rre": "x"}}, {**first, "status": "well"},
-                    {**first, "seconds": "1"}, {key: value for key, value in first.items() if key != "metrics"}):  # fmt: skip
+    for damaged in (
+        3,
+        {**first, "metrics": None},
+        {**first, "metrics": {"rre": "x"}},
+        {**first, "status": "well"},
+        {**first, "seconds": "1"},
+        {key: value for key, value in first.items() if key != "metrics"},
+    ):
         path.write_text(json.dumps(whole | {"records": [damaged, *whole["records"][1:]]}))
         done = tdc(*words, "--resume")
         line = "tdc: out/results.json: no results of tdc bench, or damaged; give another folder\n"
@@ -259,13 +329,21 @@ def test_the_list_follows_the_options(tdc):
 def _smoke(found, status="done"):
     """Records of the suite smoke with these metrics for `field` on a photograph."""
     cell = next(cell for cell in smoke.cells(smoke.DEFAULTS) if cell.method == "field")
-    return [cells.record("smoke", cell, cells.Outcome(found, 1.0), status=status, error=None if status == "done" else "no memory")]
+    return [
+        cells.record(
+            "smoke", cell, cells.Outcome(found, 1.0), status=status, error=None if status == "done" else "no memory"
+        )
+    ]
 
 
 def test_smoke_tells_a_broken_bound_and_a_failure():
     assert smoke.check(_smoke({"psnr": 25.0, "coverage": 0.9})) == []
-    assert smoke.check(_smoke({"psnr": 10.0, "coverage": 0.9})) == ["psnr of field on astronaut is 10, not within 21 and 60"]
-    assert smoke.check(_smoke({"psnr": float("nan"), "coverage": 0.9})) == ["field on astronaut failed: it gave no psnr"]
+    assert smoke.check(_smoke({"psnr": 10.0, "coverage": 0.9})) == [
+        "psnr of field on astronaut is 10, not within 21 and 60"
+    ]
+    assert smoke.check(_smoke({"psnr": float("nan"), "coverage": 0.9})) == [
+        "field on astronaut failed: it gave no psnr"
+    ]
     assert smoke.check(_smoke({}, "failed"))[0] == "field on astronaut failed: no memory"
     assert "NO" in smoke.tables(_smoke({"psnr": 10.0, "coverage": 0.9}))[0].rows[0]
 
@@ -276,7 +354,11 @@ def test_smoke_passes_here_and_fails_with_exit_code_1(tdc, monkeypatch):
     assert "6 runs of suite smoke, " in done.stdout and "failed" not in done.stdout
     monkeypatch.setitem(smoke.BOUNDS, ("field", "picture", "psnr"), (90.0, 99.0))
     done = tdc("bench", "smoke", "-o", "out", "--resume")
-    assert done.exit_code == 1 and done.stderr.startswith("tdc: psnr of field on astronaut is ") and done.stderr.count("\n") == 1
+    assert (
+        done.exit_code == 1
+        and done.stderr.startswith("tdc: psnr of field on astronaut is ")
+        and done.stderr.count("\n") == 1
+    )
 
 
 def test_peak_memory_counts_what_was_freed():
@@ -312,11 +394,22 @@ def test_means_are_over_seeds_after_the_data_of_each():
 
 
 def test_a_comparison_marks_the_best_that_never_failed():
-    held = [_record("a", 0, 2.0), _record("b", 0, 3.0), _record("c", 0, 1.0), _record("c", 1, None), _record("a", 0, 9.0, ratio=0.8),
-            _record("b", 0, 8.0, parameters={"rank": 3})]  # fmt: skip
+    held = [
+        _record("a", 0, 2.0),
+        _record("b", 0, 3.0),
+        _record("c", 0, 1.0),
+        _record("c", 1, None),
+        _record("a", 0, 9.0, ratio=0.8),
+        _record("b", 0, 8.0, parameters={"rank": 3}),
+    ]
     columns = [tables.Column("70 %", {"ratio": 0.7, "kind": "zero"}), tables.Column("80 %", {"ratio": 0.8})]
     made = tables.comparison("t", "T", held, "rre", columns, digits=1)
-    assert made.rows == (("a", "2.0", "9.0"), ("b", "3.0", DASH), ("c", "1.0 (1 failed)", DASH), ("b (rank=3)", "8.0", DASH))
+    assert made.rows == (
+        ("a", "2.0", "9.0"),
+        ("b", "3.0", DASH),
+        ("c", "1.0 (1 failed)", DASH),
+        ("b (rank=3)", "8.0", DASH),
+    )
     assert made.best == {(0, 1), (0, 2)}
     made = tables.comparison("t", "T", held, "rre", columns[:1], higher=True)
     assert made.best == {(3, 1)}
@@ -324,7 +417,9 @@ def test_a_comparison_marks_the_best_that_never_failed():
 
 def test_the_standing_is_judged_by_differences_of_the_same_seeds():
     def standing(ours, theirs, higher=False):
-        held = [_record("a", seed, value) for seed, value in enumerate(ours)] + [_record("b", seed, v) for seed, v in enumerate(theirs)]
+        held = [_record("a", seed, value) for seed, value in enumerate(ours)] + [
+            _record("b", seed, v) for seed, v in enumerate(theirs)
+        ]
         return tables.standing("t", "T", held, "rre", [tables.Column("all")], "a", higher=higher, digits=2).rows[0]
 
     single = tables.standing("t", "T", [_record("a", 0, 1.0), _record("b", 0, 2.0)], "rre", [tables.Column("all")], "a")

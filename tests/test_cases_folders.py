@@ -22,7 +22,9 @@ HOLES = ["--method", "biharmonic", "--missing-ratio", "0.3"]
 
 def program(*args, **more):
     """Run the installed program in the current folder."""
-    return subprocess.run([SCRIPT, *map(str, args)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, **more)
+    return subprocess.run(
+        [SCRIPT, *map(str, args)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, **more
+    )
 
 
 def put(*paths, size=(20, 24)):
@@ -43,22 +45,42 @@ def test_case_17_one_bad_file_does_not_end_the_batch(tdc):
     assert lines[1] == "tdc: in/4.jpg: named like a JPEG file but its content is PNG; rename it or convert it"
     values = json.loads(result.stdout)
     assert [(e["path"], e["status"]) for e in values["files"]] == [
-        ("in/1.png", "done"), ("in/2.png", "done"), ("in/3.png", "failed"), ("in/4.jpg", "failed"), ("in/5.png", "done")]  # fmt: skip
+        ("in/1.png", "done"),
+        ("in/2.png", "done"),
+        ("in/3.png", "failed"),
+        ("in/4.jpg", "failed"),
+        ("in/5.png", "done"),
+    ]
     assert [f"tdc: {e['error']}" for e in values["files"] if e["error"]] == lines
-    assert values["counts"] | {"ignored": None} == {"files": 5, "done": 3, "skipped": 0, "failed": 2, "not_run": 0, "ignored": None}
+    assert values["counts"] | {"ignored": None} == {
+        "files": 5,
+        "done": 3,
+        "skipped": 0,
+        "failed": 2,
+        "not_run": 0,
+        "ignored": None,
+    }
     assert values["counts"]["ignored"]["other"] == 1
     assert sorted(os.listdir("out")) == ["1.png", "2.png", "5.png"]
 
     stopped = tdc("complete-image", "in", "-o", "out2", *HOLES, "--json", "--fail-fast")
     assert stopped.exit_code == 3
-    assert [e["status"] for e in json.loads(stopped.stdout)["files"]] == ["done", "done", "failed", "not_run", "not_run"]
+    assert [e["status"] for e in json.loads(stopped.stdout)["files"]] == [
+        "done",
+        "done",
+        "failed",
+        "not_run",
+        "not_run",
+    ]
     assert sorted(os.listdir("out2")) == ["1.png", "2.png"]
 
 
 def test_case_17_fail_fast_with_several_jobs(folder):
     put(*(f"in/{i}.png" for i in range(20)))
     Path("in/0.png").write_bytes(b"x")
-    done = program("complete-image", "in", "-o", "out", *HOLES, "--json", "--fail-fast", "--jobs", "2", "--threads", "1")
+    done = program(
+        "complete-image", "in", "-o", "out", *HOLES, "--json", "--fail-fast", "--jobs", "2", "--threads", "1"
+    )
     counts = json.loads(done.stdout)["counts"]
     assert done.returncode == 3 and counts["failed"] == 1 and counts["not_run"] > 10
     assert counts["done"] == len(os.listdir("out")) if counts["done"] else not os.path.exists("out")
@@ -73,7 +95,8 @@ def test_case_18_existing_outputs_are_refused_or_skipped_as_asked(tdc):
     again = tdc(*words)
     assert (again.exit_code, again.stdout) == (2, "")
     assert again.stderr == (
-        "tdc: out/1.png: exists already (and 1 more); give --skip-existing to do the others, or --overwrite to replace it\n"
+        "tdc: out/1.png: exists already (and 1 more); give --skip-existing to do the others, or --overwrite to replace "
+        "it\n"
     )
     assert not os.path.exists("out/3.png")
     skipping = tdc(*words, "--skip-existing")
@@ -91,7 +114,10 @@ def test_case_19_names_of_every_kind(folder):
     done = program("complete-image", "in", "-o", "out", *HOLES, "--report", "r")
     assert done.returncode == 0, done.stderr
     assert sorted(os.listdir("out")) == sorted(names)
-    assert json.loads(Path("r/déjà vu (1) 你好.PNG.json").read_text(encoding="utf-8"))["input"]["path"] == "in/déjà vu (1) 你好.PNG"
+    assert (
+        json.loads(Path("r/déjà vu (1) 你好.PNG.json").read_text(encoding="utf-8"))["input"]["path"]
+        == "in/déjà vu (1) 你好.PNG"
+    )
     done = program("complete-image", "-o", "../other", *HOLES, "--", *names, cwd="in")
     assert done.returncode == 0 and sorted(os.listdir("other")) == sorted(names)
 
@@ -103,7 +129,9 @@ def test_case_19_names_that_are_no_text(folder):
         Path(os.fsdecode(odd)).write_bytes(Path("in/a.png").read_bytes())
     except OSError:
         pytest.skip("this file system takes text names only")
-    done = program("complete-image", "in", "-o", "out", *HOLES, "--json", "--report", "r", "--jobs", "2", "--threads", "1")
+    done = program(
+        "complete-image", "in", "-o", "out", *HOLES, "--json", "--report", "r", "--jobs", "2", "--threads", "1"
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["counts"]["done"] == 2
     assert sorted(os.listdir(b"out")) == [b"a.png", b"caf\xe9.png"]
@@ -116,7 +144,9 @@ def test_case_20_logs_are_plain(folder, inputs):
     with open("o", "wb") as o, open("e", "wb") as e:
         words = [SCRIPT, "complete-image", *inputs, "-o", "out/", *HOLES, "--json", "--progress"]
         subprocess.run(words, stdout=o, stderr=e, stdin=subprocess.DEVNULL, timeout=120)
-    assert json.loads(Path("o").read_text(encoding="utf-8"))["schema"] == ("tdc-batch/1" if inputs == ["in"] else "tdc-report/1")
+    assert json.loads(Path("o").read_text(encoding="utf-8"))["schema"] == (
+        "tdc-batch/1" if inputs == ["in"] else "tdc-report/1"
+    )
     log = Path("e").read_bytes()
     assert b"\r" not in log and b"\x1b" not in log
     assert log.count(b"\n") == (1 if inputs == ["in"] else 0)
@@ -139,7 +169,8 @@ def test_case_21_help_is_quick(folder):
             begin = time.perf_counter()
             assert program(*words).returncode == 0
             seconds.append(time.perf_counter() - begin)
-        # The promise is 0.3 s on a machine at rest; the tests may share theirs. What is imported says it exactly (test_cli.py).
+        # The promise is 0.3 s on a machine at rest; the tests may share theirs. What is imported says it exactly
+        # (test_cli.py).
         assert min(seconds) < 1.0, words
 
 
@@ -156,7 +187,19 @@ def test_case_21_compilation_is_told(complete, tdc, monkeypatch):
 
 def test_case_21_workers_load_what_was_compiled_before(folder):
     put(*(f"in/{i}.png" for i in range(2)), size=(16, 16))
-    words = ["-o", "out/", "--missing-ratio", "0.3", "--method", "patches", "--param", "calibrate=false", "--threads", "1", "--json"]
+    words = [
+        "-o",
+        "out/",
+        "--missing-ratio",
+        "0.3",
+        "--method",
+        "patches",
+        "--param",
+        "calibrate=false",
+        "--threads",
+        "1",
+        "--json",
+    ]
     assert program("complete-image", "in/0.png", *words).returncode == 0
     done = program("complete-image", "in", *words, "--jobs", "2", "--overwrite")
     assert done.returncode == 0, done.stderr
@@ -168,8 +211,12 @@ def test_case_22_jobs_share_the_cores_unless_asked(folder):
     put(*(f"in/{i}.png" for i in range(4)), size=(32, 32))
     shared = program("complete-image", "in", "-o", "out", *HOLES, "--jobs", "2", "--json")
     environment = json.loads(shared.stdout)["environment"]
-    assert environment["jobs"] == 2 and (environment["jobs"] * environment["threads"] <= threads.available() or environment["threads"] == 1)
-    asked = program("complete-image", "in", "-o", "out", *HOLES, "--jobs", "2", "--threads", "2", "--json", "--overwrite")
+    assert environment["jobs"] == 2 and (
+        environment["jobs"] * environment["threads"] <= threads.available() or environment["threads"] == 1
+    )
+    asked = program(
+        "complete-image", "in", "-o", "out", *HOLES, "--jobs", "2", "--threads", "2", "--json", "--overwrite"
+    )
     values = json.loads(asked.stdout)
     assert asked.returncode == 0 and values["counts"]["done"] == 4
     assert {entry["report"]["environment"]["threads"] for entry in values["files"]} == {2}
@@ -190,7 +237,9 @@ def test_case_28_seeds_are_reported_and_repeat_the_run(tdc):
     put("in/1.png", "in/2.png")
 
     def run(out, *words):
-        values = json.loads(tdc("complete-image", "in", "-o", out, *HOLES, "--add-noise", "0.05", "--json", *words).stdout)
+        values = json.loads(
+            tdc("complete-image", "in", "-o", out, *HOLES, "--add-noise", "0.05", "--json", *words).stdout
+        )
         assert {values["seed"]} == {entry["report"]["seed"] for entry in values["files"]}
         return values["seed"], [Path(out, name).read_bytes() for name in ("1.png", "2.png")]
 
@@ -202,7 +251,8 @@ def test_case_28_seeds_are_reported_and_repeat_the_run(tdc):
     assert report["seed"] == 0
 
 
-# -- what may be copied ---------------------------------------------------------------------------------------------------------
+# -- what may be copied
+# ---------------------------------------------------------------------------------------------------------
 
 COPYING = ["complete-image", "in", "-o", "out", "--method", "exemplar", "--threads", "1", "--mask", "m.png"]
 

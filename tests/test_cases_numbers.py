@@ -25,12 +25,27 @@ def rank_one(height=30, width=30):
 
 @pytest.fixture
 def completed(tdc):
-    """``completed(values, method, ratio)``: the array that the program makes of `values`, its report, and its summary."""
+    """``completed(values, method, ratio)``: the array that the program makes of `values`, its report, and its summary.
+    """
 
     def run(values, method, ratio=0.9):
         np.save("x.npy", values)
-        words = ["complete-image", "x.npy", "-o", "y.npy", "--method", method, "--overwrite", "--missing-ratio", str(ratio),
-                 "--missing-pattern", "pixels", "--report", "r.json", *QUICK.get(method, [])]  # fmt: skip
+        words = [
+            "complete-image",
+            "x.npy",
+            "-o",
+            "y.npy",
+            "--method",
+            method,
+            "--overwrite",
+            "--missing-ratio",
+            str(ratio),
+            "--missing-pattern",
+            "pixels",
+            "--report",
+            "r.json",
+            *QUICK.get(method, []),
+        ]
         result = tdc(*words)
         assert result.exit_code == 0 and "Warning" not in result.stderr, result.stderr
         with open("r.json", encoding="utf-8") as file:
@@ -52,7 +67,9 @@ def test_case_26_results_follow_scale_and_offset(completed, method):
 
 
 def test_case_26_the_rank_is_found_and_told_in_any_units(completed):
-    """Chains whose sums are rounded otherwise soon go other ways in the same posterior: errors are compared, not values."""
+    """Chains whose sums are rounded otherwise soon go other ways in the same posterior: errors are compared, not
+    values.
+    """
     truth = rank_one()
     for scale, offset in ((1.0, 0.0), *UNITS):
         filled, report, text = completed(truth * scale + offset, "datc", 0.5)
@@ -73,8 +90,25 @@ def test_case_26_a_constant_picture_stays_constant(completed, method, level):
 
 def test_case_27_one_chain_and_a_constant_trace_are_null_with_one_note(tdc):
     np.save("x.npy", np.full((12, 13), 0.5))
-    words = ["complete-image", "x.npy", "-o", "y.npy", "--method", "datc", "--missing-ratio", "0.5", "--residual", "none",
-             "--burn-in", "5", "--samples", "3", "--chains", "1", "--json"]  # fmt: skip
+    words = [
+        "complete-image",
+        "x.npy",
+        "-o",
+        "y.npy",
+        "--method",
+        "datc",
+        "--missing-ratio",
+        "0.5",
+        "--residual",
+        "none",
+        "--burn-in",
+        "5",
+        "--samples",
+        "3",
+        "--chains",
+        "1",
+        "--json",
+    ]
     result = tdc(*words)
     report = report_of(result)
     diagnostics = report["diagnostics"]

@@ -1,4 +1,6 @@
-"""What users of such tools have run into, with pictures and masks: each a kind of trouble, tried through the command line."""
+"""What users of such tools have run into, with pictures and masks: each a kind of trouble, tried through the command
+line.
+"""
 
 import json
 import os
@@ -30,14 +32,21 @@ def white(hole=HOLE):
 
 def check_refused(result, words):
     """Exit code 2 and one line, which has `words` in it."""
-    assert result.exit_code == 2 and result.stdout == "" and result.stderr.startswith("tdc: ") and result.stderr.count("\n") == 1
+    assert (
+        result.exit_code == 2
+        and result.stdout == ""
+        and result.stderr.startswith("tdc: ")
+        and result.stderr.count("\n") == 1
+    )
     assert words in result.stderr
 
 
 # 1. Mask of another size
 
 
-@pytest.mark.parametrize("picture, mask", [((64, 64), (32, 32)), ((33, 47), (47, 33)), ((20, 24), (40, 48)), ((20, 24), (1, 1))])
+@pytest.mark.parametrize(
+    "picture, mask", [((64, 64), (32, 32)), ((33, 47), (47, 33)), ((20, 24), (40, 48)), ((20, 24), (1, 1))]
+)
 def test_case_01_a_mask_of_another_size_is_refused_with_both_names(tdc, picture, mask):
     save("p.png", smooth(*picture))
     save("mask.png", np.zeros(mask, dtype=np.uint8))
@@ -92,7 +101,9 @@ def test_case_03_a_hole_in_the_alpha_of_a_mask_is_found(complete, erased, depth)
 def test_case_03_white_that_is_nowhere_opaque_is_refused(complete):
     mask = np.zeros((20, 24, 4), dtype=np.uint8)
     mask[HOLE, :3] = 255  # white, but wholly transparent like the rest
-    check_refused(complete("--mask", save("e.png", mask)), "mask e.png marks nothing: its brightest pixel is 255 of 255")
+    check_refused(
+        complete("--mask", save("e.png", mask)), "mask e.png marks nothing: its brightest pixel is 255 of 255"
+    )
 
 
 # 4. Floats are refused or clipped
@@ -103,7 +114,9 @@ def test_case_03_white_that_is_nowhere_opaque_is_refused(complete):
 @pytest.mark.parametrize("name", ["x.tif", "x.npy"])
 def test_case_04_floats_of_any_range_with_nan_as_holes(tdc, channels, dtype, name):
     values = (smooth(20, 24, channels).astype(float) * 40 - 1500).astype(dtype)
-    values[0, :3] = [[-1000] * (channels or 1), [0] * (channels or 1), [8000] * (channels or 1)] if channels else [-1000, 0, 8000]
+    values[0, :3] = (
+        [[-1000] * (channels or 1), [0] * (channels or 1), [8000] * (channels or 1)] if channels else [-1000, 0, 8000]
+    )
     holed = values.copy()
     holed[HOLE] = np.nan
     if name == "x.tif":
@@ -137,7 +150,9 @@ def test_case_05_infinity_is_an_error(tdc):
     values = smooth(20, 24).astype(np.float32)
     values[15, 3, 1] = -np.inf
     tifffile.imwrite("x.tif", values, photometric="rgb")
-    check_refused(tdc("complete-image", "x.tif", "-o", "y.tif", "--mask", "m.png", *QUICK), "x.tif: 1 values are infinite")
+    check_refused(
+        tdc("complete-image", "x.tif", "-o", "y.tif", "--mask", "m.png", *QUICK), "x.tif: 1 values are infinite"
+    )
 
 
 # 6. Soft mask edges
@@ -152,7 +167,8 @@ def soft_mask():
 
 
 @pytest.mark.parametrize(
-    "options, size", [([], 6), (["--mask-threshold", "100"], 8), (["--mask-threshold", "30"], 10), (["--mask-dilate", "2"], 10)]
+    "options, size",
+    [([], 6), (["--mask-threshold", "100"], 8), (["--mask-threshold", "30"], 10), (["--mask-dilate", "2"], 10)],
 )
 def test_case_06_threshold_and_dilation_do_what_they_say(complete, options, size):
     save("soft.png", soft_mask())
@@ -175,7 +191,10 @@ def test_case_06_the_greys_of_a_jpeg_mask_are_no_edges(tdc, quality):
     hole[16:32, 24:40] = True
     save("p.png", smooth(64, 64))
     save("mask.jpg", white(hole), quality=quality)
-    assert tdc("complete-image", "p.png", "-o", "b.png", "--mask", "mask.jpg", "--save-incomplete", "i.png", *QUICK).stderr == ""
+    assert (
+        tdc("complete-image", "p.png", "-o", "b.png", "--mask", "mask.jpg", "--save-incomplete", "i.png", *QUICK).stderr
+        == ""
+    )
     assert np.array_equal(pixels("i_mask.png") == 255, hole)
 
 
@@ -215,9 +234,21 @@ def write_mask(kind):
 
 @pytest.mark.parametrize(
     "kind",
-    ["0 and 1", "1 bit", "1 bit TIFF", "palette", "16 bits", "16 bits, 0 and 1", "16 bits of colour", "16 bits of colour, 0 and 1",
-     "WebP", "BMP", "array of bool", "float TIFF"],
-)  # fmt: skip
+    [
+        "0 and 1",
+        "1 bit",
+        "1 bit TIFF",
+        "palette",
+        "16 bits",
+        "16 bits, 0 and 1",
+        "16 bits of colour",
+        "16 bits of colour, 0 and 1",
+        "WebP",
+        "BMP",
+        "array of bool",
+        "float TIFF",
+    ],
+)
 def test_case_07_masks_of_every_depth_are_recognised(complete, kind):
     result = complete("--mask", write_mask(kind), "--save-incomplete", "i.png")
     assert result.exit_code == 0 and result.stderr == ""
@@ -237,7 +268,10 @@ def test_case_08_an_inverted_mask_is_suspected(complete):
     save("inverse.png", white(~HOLE))
     result = complete("--mask", "inverse.png")
     assert result.exit_code == 0
-    assert "warning: mask inverse.png marks 96.7% of the pixels as missing" in result.stderr and "--invert-mask" in result.stderr
+    assert (
+        "warning: mask inverse.png marks 96.7% of the pixels as missing" in result.stderr
+        and "--invert-mask" in result.stderr
+    )
     assert complete("--mask", "inverse.png", "--invert-mask", "--overwrite").stderr == ""
     assert np.array_equal(pixels("b.png")[~HOLE], pixels("a.png")[~HOLE])
 
@@ -311,7 +345,9 @@ def test_case_11_grey_stays_grey(tdc, extension):
 @pytest.mark.parametrize("mode, note", [("1", "has 1 bit a pixel; it is completed and written as L"),
                                         ("P", "has a palette; it is completed and written as RGB")])  # fmt: skip
 def test_case_11_palettes_and_single_bits_become_colours_and_grey(tdc, mode, note):
-    picture = Image.fromarray(smooth(20, 24)).quantize(16) if mode == "P" else Image.fromarray(smooth(20, 24)).convert("1")
+    picture = (
+        Image.fromarray(smooth(20, 24)).quantize(16) if mode == "P" else Image.fromarray(smooth(20, 24)).convert("1")
+    )
     picture.save("x.png")
     result = tdc("complete-image", "x.png", "-o", "y.png", "--mask", "m.png", *QUICK)
     assert result.exit_code == 0 and f"note: x.png: {note}" in result.stderr
@@ -372,7 +408,9 @@ def test_case_13_a_jpeg_stays_a_jpeg_unless_asked(tdc):
     os.mkdir("out")
     result = tdc("complete-image", "x.jpg", "-o", "out", "--mask", "m.png", *QUICK)
     assert Image.open("out/x.jpg").format == "JPEG"
-    assert "warning: JPEG compresses with loss: known pixels change a little in the file; write to .png" in result.stderr
+    assert (
+        "warning: JPEG compresses with loss: known pixels change a little in the file; write to .png" in result.stderr
+    )
     assert tdc("complete-image", "x.jpg", "-o", "out", "--format", "webp", "--mask", "m.png", *QUICK).stderr == ""
     assert Image.open("out/x.webp").format == "WEBP"
 
@@ -387,7 +425,9 @@ def test_case_13_a_folder_of_jpegs(tdc, extension):
     assert result.exit_code == 0, result.stderr
     assert ("JPEG compresses with loss" in result.stderr) == (extension is None)
     assert sorted(os.listdir("out")) == [f"{name}.{extension or 'jpg'}" for name in "ab"]
-    assert sorted(os.listdir("holes")) == sorted(f"{name}{tail}" for name in "ab" for tail in (f".{extension or 'jpg'}", "_mask.png"))
+    assert sorted(os.listdir("holes")) == sorted(
+        f"{name}{tail}" for name in "ab" for tail in (f".{extension or 'jpg'}", "_mask.png")
+    )
 
 
 def test_case_13_quality_says_how_large(tdc):
@@ -396,7 +436,10 @@ def test_case_13_quality_says_how_large(tdc):
     sizes, errors = {}, {}
     for quality in (None, 30, 95, 100):
         more = [] if quality is None else ["--quality", quality]
-        assert tdc("complete-image", "x.png", "-o", "y.jpg", "--mask", "m.png", *QUICK, *more, "--overwrite").exit_code == 0
+        assert (
+            tdc("complete-image", "x.png", "-o", "y.jpg", "--mask", "m.png", *QUICK, *more, "--overwrite").exit_code
+            == 0
+        )
         sizes[quality] = os.path.getsize("y.jpg")
         errors[quality] = np.abs(pixels("y.jpg").astype(int) - noisy)[~HOLE].mean()
     assert sizes[30] < sizes[95] == sizes[None] < sizes[100] and errors[30] > errors[95] == errors[None] > errors[100]

@@ -33,7 +33,8 @@ def check_refused(result, line, code=2):
     assert (result.exit_code, result.stderr, result.stdout) == (code, f"tdc: {line}\n", "")
 
 
-# -- completing ---------------------------------------------------------------------------------------------------------------
+# -- completing
+# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_a_mask_is_filled_and_the_rest_kept(complete):
@@ -47,12 +48,18 @@ def test_a_mask_is_filled_and_the_rest_kept(complete):
 
 @pytest.mark.parametrize("pattern", ["entries", "pixels", "rows", "columns", "blocks", "text", "scratches"])
 def test_simulated_holes_measure_themselves(complete, pattern):
-    report = report_of(complete("--missing-ratio", "0.25", "--missing-pattern", pattern, "--save-incomplete", "i.png", "--json"))
+    report = report_of(
+        complete("--missing-ratio", "0.25", "--missing-pattern", pattern, "--save-incomplete", "i.png", "--json")
+    )
     assert report["missing"]["source"] == "simulated" and report["missing"]["pattern"] == pattern
     holes = pixels("i.png") == 0
     assert holes.sum() == report["missing"]["count"]
     assert np.array_equal(pixels("b.png")[~holes], pixels("a.png")[~holes])
-    assert report["metrics"]["all"]["psnr"] > report["metrics"]["missing"]["psnr"] > report["metrics"]["incomplete"]["psnr"]
+    assert (
+        report["metrics"]["all"]["psnr"]
+        > report["metrics"]["missing"]["psnr"]
+        > report["metrics"]["incomplete"]["psnr"]
+    )
 
 
 def test_the_report_agrees_with_the_file(complete):
@@ -75,7 +82,9 @@ def test_a_reference_gives_metrics_for_a_real_mask(complete):
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_holes(tdc):
     def bytes_of(name, *more):
         assert (
-            tdc("complete-image", "a.png", "-o", name, *QUICK, "--missing-ratio", "0.5", "--add-noise", "0.05", *more).exit_code
+            tdc(
+                "complete-image", "a.png", "-o", name, *QUICK, "--missing-ratio", "0.5", "--add-noise", "0.05", *more
+            ).exit_code
             == 0
         )
         return Path(name).read_bytes()
@@ -86,7 +95,18 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_holes(tdc):
 
 def test_holes_do_not_depend_on_noise(tdc):
     for name, more in (("i.png", []), ("j.png", ["--add-noise", "0.001"])):
-        tdc("complete-image", "a.png", "-o", f"out{name}", *QUICK, "--missing-ratio", "0.5", "--save-incomplete", name, *more)
+        tdc(
+            "complete-image",
+            "a.png",
+            "-o",
+            f"out{name}",
+            *QUICK,
+            "--missing-ratio",
+            "0.5",
+            "--save-incomplete",
+            name,
+            *more,
+        )
     assert np.array_equal(pixels("i.png") == 0, pixels("j.png") == 0)
 
 
@@ -124,7 +144,8 @@ def test_a_full_mask_is_refused(complete):
 def test_a_mask_of_another_size_is_refused(complete):
     Image.new("L", (12, 20)).save("small.png")
     check_refused(
-        complete("--mask", "small.png"), "mask small.png is 12x20 pixels but picture a.png is 24x20; they must have the same size"
+        complete("--mask", "small.png"),
+        "mask small.png is 12x20 pixels but picture a.png is 24x20; they must have the same size",
     )
 
 
@@ -174,8 +195,15 @@ def test_arrays_take_nan_as_missing(tdc):
     filled = np.load("y.npy")
     assert filled.dtype == np.float32 and np.isfinite(filled).all()
     assert np.array_equal(filled[~np.isnan(values)], values[~np.isnan(values)])
-    assert report["missing"] == {"source": "nan", "pattern": None, "count": 12, "pixels": 4, "ratio": 12 / 1440, "mask": None,
-                                 "grey_levels": 0}  # fmt: skip
+    assert report["missing"] == {
+        "source": "nan",
+        "pattern": None,
+        "count": 12,
+        "pixels": 4,
+        "ratio": 12 / 1440,
+        "mask": None,
+        "grey_levels": 0,
+    }
     result = tdc("complete-image", "x.npy", "-o", "z.npy", "--mask", "m.png", *QUICK)
     assert result.exit_code == 0 and "12 further entries are NaN" in result.stderr
     values[0, 0] = np.inf
@@ -198,7 +226,8 @@ def test_an_output_name_with_a_leading_dash(tdc):
     assert os.path.exists("-y.png")
 
 
-# -- uncertainty and panels ---------------------------------------------------------------------------------------------------
+# -- uncertainty and panels
+# ---------------------------------------------------------------------------------------------------
 
 
 def knowing(monkeypatch):
@@ -234,7 +263,12 @@ def test_uncertainty_is_in_units_of_the_output(complete, monkeypatch, name):
     knowing(monkeypatch)
     report = report_of(complete("--mask", "m.png", "--uncertainty", name, "--panel", "p.png", "--json"))
     assert report["uncertainty"] == {"mean_sd": pytest.approx(51), "coverage90": None, "held_out": None}
-    assert report["method"]["parameters"] == {"noise_std": 0.0, "resolution": 1 / 255, "ordered_modes": [0, 1], "modes": [0, 1]}
+    assert report["method"]["parameters"] == {
+        "noise_std": 0.0,
+        "resolution": 1 / 255,
+        "ordered_modes": [0, 1],
+        "modes": [0, 1],
+    }
     assert set(report["outputs"]) == {"image", "uncertainty", "panel"}
     assert Image.open("p.png").width > 500
     if name == "u.png":
@@ -248,7 +282,9 @@ def test_uncertainty_is_in_units_of_the_output(complete, monkeypatch, name):
 def test_a_noise_level_estimates_known_entries_too(complete, monkeypatch):
     knowing(monkeypatch)
     report = report_of(
-        complete("--missing-ratio", "0.1", "--add-noise", "0.1", "--noise-std", "0.1", "--uncertainty", "u.npy", "--json")
+        complete(
+            "--missing-ratio", "0.1", "--add-noise", "0.1", "--noise-std", "0.1", "--uncertainty", "u.npy", "--json"
+        )
     )
     assert np.load("u.npy") == pytest.approx(25.5)  # of the latent entry, everywhere
     assert report["uncertainty"]["coverage90"] > 0.8
@@ -266,40 +302,60 @@ def test_panels_show_what_is_known(complete):
     assert Image.open("q.png").size > (two - 1, Image.open("p.png").height)
 
 
-# -- refusals -----------------------------------------------------------------------------------------------------------------
+# -- refusals
+# -----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "options, line",
     [
-        ([], "a.png: nothing says what is missing; give --mask FILE (white = missing), or --missing-ratio 0.5 to hide half of a "
-             "whole picture"),
-        (["--mask", "m.png", "--missing-ratio", "0.5"],
-         "--mask and --missing-ratio exclude each other: holes are either given or simulated"),
+        (
+            [],
+            "a.png: nothing says what is missing; give --mask FILE (white = missing), or --missing-ratio 0.5 to hide "
+            "half of a whole picture",
+        ),
+        (
+            ["--mask", "m.png", "--missing-ratio", "0.5"],
+            "--mask and --missing-ratio exclude each other: holes are either given or simulated",
+        ),
         (["--missing-pattern", "rows"], "--missing-pattern needs a --missing-ratio"),
         (["--invert-mask", "--missing-ratio", "0.5"], "--invert-mask and --mask-dilate need a --mask"),
-        (["--mask", "m.png", "--uncertainty", "u.npy"],
-         "method biharmonic gives no uncertainty; leave out --uncertainty or use one of: auto, patches, field, datc, "
-         "datc-sc, datc-ne, datc-nx, exemplar, fbcp, fbcp-image, fbcp-mp"),
+        (
+            ["--mask", "m.png", "--uncertainty", "u.npy"],
+            "method biharmonic gives no uncertainty; leave out --uncertainty or use one of: auto, patches, field, "
+            "datc, datc-sc, datc-ne, datc-nx, exemplar, fbcp, fbcp-image, fbcp-mp",
+        ),
         (["--mask", "m.png", "--rank", "5"], "method biharmonic has no parameters; leave out rank"),
-        (["--mask", "m.png", "--noise-std", "0.1"],
-         "method biharmonic has no noise level; leave out --noise-std, known entries then stay as they are"),
-        (["--mask", "m.png", "--report", "b.png"],
-         "b.png: named twice, as image and as report; give each result a file of its own"),
+        (
+            ["--mask", "m.png", "--noise-std", "0.1"],
+            "method biharmonic has no noise level; leave out --noise-std, known entries then stay as they are",
+        ),
+        (
+            ["--mask", "m.png", "--report", "b.png"],
+            "b.png: named twice, as image and as report; give each result a file of its own",
+        ),
         (["--mask", "m.png", "--report", "m.png", "--overwrite"], "m.png: is the mask itself; name another file"),
         (["--mask", "m.png", "--report", "none/r.json"], "none/r.json: folder none does not exist; create it first"),
         (["--mask", "m.png", "--panel", "p.jpg"], "p.jpg: a panel is written to .png"),
         (["--mask", "none.png"], "mask none.png: no such file"),
-        (["--mask", "m.png", "--reference", "m.png"],
-         "reference m.png is 24x20 L uint8 but picture a.png is 24x20 RGB uint8; they must be alike"),
-        (["--mask", "m.png", "--seed", "-1"],
-         "Invalid value for '--seed': -1 is not in the range x>=0; see 'tdc complete-image --help'"),
-        (["--mask", "m.png", "--noise-std", "some"],
-         "Invalid value for '--noise-std': 'some' is neither a number nor 'auto'; see 'tdc complete-image --help'"),
-        (["--mask", "m.png", "--param", "x"],
-         "Invalid value for '--param': 'x' is not of the form KEY=VALUE; see 'tdc complete-image --help'"),
+        (
+            ["--mask", "m.png", "--reference", "m.png"],
+            "reference m.png is 24x20 L uint8 but picture a.png is 24x20 RGB uint8; they must be alike",
+        ),
+        (
+            ["--mask", "m.png", "--seed", "-1"],
+            "Invalid value for '--seed': -1 is not in the range x>=0; see 'tdc complete-image --help'",
+        ),
+        (
+            ["--mask", "m.png", "--noise-std", "some"],
+            "Invalid value for '--noise-std': 'some' is neither a number nor 'auto'; see 'tdc complete-image --help'",
+        ),
+        (
+            ["--mask", "m.png", "--param", "x"],
+            "Invalid value for '--param': 'x' is not of the form KEY=VALUE; see 'tdc complete-image --help'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_sense_is_refused_before_any_work(complete, options, line):
     check_refused(complete(*options), line)
     assert sorted(os.listdir()) == ["a.png", "m.png"]
@@ -320,7 +376,9 @@ def test_what_makes_no_sense_is_refused_before_any_work(complete, options, line)
 def test_inputs_and_outputs_are_checked_first(tdc, args, line):
     result = tdc("complete-image", "--mask", "m.png", *QUICK, *args)
     if line is None:
-        assert result.exit_code == 2 and result.stderr.startswith("tdc: no method 'magic'; there are: auto, patches, field, datc, ")
+        assert result.exit_code == 2 and result.stderr.startswith(
+            "tdc: no method 'magic'; there are: auto, patches, field, datc, "
+        )
     else:
         check_refused(result, line)
     assert sorted(os.listdir()) == ["a.png", "m.png"]
@@ -331,7 +389,9 @@ def test_results_are_not_clobbered(complete):
     before = Path("b.png").read_bytes()
     check_refused(complete("--mask", "m.png"), "b.png: exists already; give --overwrite to replace it")
     os.remove("b.png")
-    check_refused(complete("--mask", "m.png", "--report", "r.json"), "r.json: exists already; give --overwrite to replace it")
+    check_refused(
+        complete("--mask", "m.png", "--report", "r.json"), "r.json: exists already; give --overwrite to replace it"
+    )
     assert not os.path.exists("b.png")
     assert complete("--mask", "m.png", "--report", "r.json", "--overwrite").exit_code == 0
     assert Path("b.png").read_bytes() == before
@@ -351,11 +411,15 @@ def test_failures_while_working_exit_with_1(complete, monkeypatch):
         raise ValueError("two\nlines")
 
     monkeypatch.setattr(biharmonic, "complete", fail)
-    check_refused(complete("--mask", "m.png"), "unexpected ValueError: two lines; run again with -v for the traceback", code=1)
+    check_refused(
+        complete("--mask", "m.png"), "unexpected ValueError: two lines; run again with -v for the traceback", code=1
+    )
     assert isinstance(complete("--mask", "m.png", "-v").exception, ValueError)
     monkeypatch.setattr(biharmonic, "complete", lambda values, *args, **more: methods.Completion(mean=values))
     check_refused(
-        complete("--mask", "m.png"), "a.png: method biharmonic gave 48 values that are not finite; try another method", code=1
+        complete("--mask", "m.png"),
+        "a.png: method biharmonic gave 48 values that are not finite; try another method",
+        code=1,
     )
     assert sorted(os.listdir()) == ["a.png", "m.png"]
 
@@ -378,7 +442,8 @@ def test_an_interrupt_exits_with_130_and_writes_nothing(complete, monkeypatch):
     assert sorted(os.listdir()) == ["a.png", "m.png"]
 
 
-# -- ways to give options -----------------------------------------------------------------------------------------------------
+# -- ways to give options
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_flag_before_environment_before_file_before_default(complete, tdc):
@@ -401,20 +466,29 @@ def test_flag_before_environment_before_file_before_default(complete, tdc):
             "[complete-image]\nsede = 1\n",
             "tdc.toml: [complete-image] has no key 'sede'; its keys are the long options: add-noise, ",
         ),
-        ("[complete-images]\nseed = 1\n", "tdc.toml: no command 'complete-images'; write one table a command: [complete-image]"),
+        (
+            "[complete-images]\nseed = 1\n",
+            "tdc.toml: no command 'complete-images'; write one table a command: [complete-image]",
+        ),
         ("seed = 1\n", "tdc.toml: no command 'seed'; "),
         ("[complete-image\n", "tdc.toml: not a readable TOML file ("),
         ("[complete-image]\nmask = [1, 2]\n", "tdc.toml: [complete-image] mask is [1, 2]; give a number or a string"),
         ("[complete-image]\nseed = true\n", "tdc.toml: [complete-image] seed is True; give a number or a string"),
         ("[complete-image]\noverwrite = 1\n", "tdc.toml: [complete-image] overwrite is 1; give true or false"),
         ("[complete-image]\nparam = 3\n", "tdc.toml: [complete-image] param is 3; give a table, or a list"),
-        ('[complete-image]\nmask = "a\\u0000b"\n', "tdc.toml: [complete-image] mask is 'a\\x00b'; give a number or a string"),
+        (
+            '[complete-image]\nmask = "a\\u0000b"\n',
+            "tdc.toml: [complete-image] mask is 'a\\x00b'; give a number or a string",
+        ),
         ("[complete-image.seed]\na = 3\n", "tdc.toml: [complete-image] seed is {'a': 3}; give a number or a string"),
     ],
 )
 def test_configuration_files_with_mistakes(tdc, text, words):
     Path("tdc.toml").write_text(text)
-    for args in (["--config", "tdc.toml", "methods"], ["complete-image", "--config", "tdc.toml", "a.png", "-o", "b.png"]):
+    for args in (
+        ["--config", "tdc.toml", "methods"],
+        ["complete-image", "--config", "tdc.toml", "a.png", "-o", "b.png"],
+    ):
         result = tdc(*args)
         assert result.exit_code == 2 and result.stderr.startswith(f"tdc: {words}") and result.stderr.count("\n") == 1
 
@@ -439,8 +513,19 @@ def test_values_of_any_size_have_metrics_and_uncertainties(tdc, size):
     reports = []
     for name, values in (("plain", ramp), ("scaled", ramp * size)):
         np.save(f"{name}.npy", values)
-        result = tdc("complete-image", f"{name}.npy", "-o", f"{name}_out.npy", "--missing-ratio", "0.4", "--method", "field",
-                     "--uncertainty", f"{name}_sd.npy", "--json")  # fmt: skip
+        result = tdc(
+            "complete-image",
+            f"{name}.npy",
+            "-o",
+            f"{name}_out.npy",
+            "--missing-ratio",
+            "0.4",
+            "--method",
+            "field",
+            "--uncertainty",
+            f"{name}_sd.npy",
+            "--json",
+        )
         assert "Warning" not in result.stderr
         reports.append(report_of(result)["metrics"]["all"])
     reports[1]["mae"] /= size
@@ -452,7 +537,9 @@ def test_values_of_any_size_have_metrics_and_uncertainties(tdc, size):
 @pytest.mark.parametrize("method", ["field", "patches"])
 def test_noise_out_of_proportion_is_refused(tdc, method):
     np.save("a.npy", smooth(20, 24) / 255)
-    result = tdc("complete-image", "a.npy", "-o", "b.npy", "--mask", "m.png", "--method", method, "--noise-std", "1e200")
+    result = tdc(
+        "complete-image", "a.npy", "-o", "b.npy", "--mask", "m.png", "--method", method, "--noise-std", "1e200"
+    )
     assert result.exit_code == 1
     last = result.stderr.splitlines()[-1]  # the first time it stands behind the line that kernels are compiled
     assert last.startswith("tdc: a noise level of 1e+200 is out of proportion to the data, whose largest size is ")
@@ -491,7 +578,9 @@ def test_an_output_that_appears_during_the_run_is_not_replaced(complete, monkeyp
 
 def test_parameters_from_a_configuration_file(complete):
     Path("tdc.toml").write_text("[complete-image.param]\nno_such = 1\n")
-    check_refused(complete("--config", "tdc.toml", "--mask", "m.png"), "method biharmonic has no parameters; leave out no_such")
+    check_refused(
+        complete("--config", "tdc.toml", "--mask", "m.png"), "method biharmonic has no parameters; leave out no_such"
+    )
 
 
 def test_a_dry_run_writes_nothing(complete):
@@ -534,7 +623,8 @@ def test_quiet_and_verbose(complete):
     assert "tdc: biharmonic: Config()" in complete("--mask", "m.png", "-v", "--overwrite").stderr
 
 
-# -- other commands -----------------------------------------------------------------------------------------------------------
+# -- other commands
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_methods_are_listed(tdc):
@@ -590,13 +680,16 @@ def test_the_default_method_exists(tdc):
     assert DEFAULT_METHODS["picture"] in methods.REGISTRY
 
 
-# -- the installed program ----------------------------------------------------------------------------------------------------
+# -- the installed program
+# ----------------------------------------------------------------------------------------------------
 
 
 def test_help_is_quick_and_imports_nothing_heavy(folder):
-    code = ("import sys\nfrom tdc_cli.cli.main import main\n"
-            "try: main(['complete-image', '--help'])\nexcept SystemExit: pass\n"
-            "print([m for m in ('numpy', 'PIL', 'scipy', 'numba', 'tqdm') if m in sys.modules], file=sys.stderr)")  # fmt: skip
+    code = (
+        "import sys\nfrom tdc_cli.cli.main import main\n"
+        "try: main(['complete-image', '--help'])\nexcept SystemExit: pass\n"
+        "print([m for m in ('numpy', 'PIL', 'scipy', 'numba', 'tqdm') if m in sys.modules], file=sys.stderr)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stderr == "[]\n"
     seconds = []
@@ -604,7 +697,8 @@ def test_help_is_quick_and_imports_nothing_heavy(folder):
         start = time.perf_counter()
         assert program("--help").returncode == 0
         seconds.append(time.perf_counter() - start)
-    # The promise is 0.3 s on a machine at rest; the tests may share theirs, and the imports above say the same more exactly.
+    # The promise is 0.3 s on a machine at rest; the tests may share theirs, and the imports above say the same more
+    # exactly.
     assert min(seconds) < 1.0
 
 
@@ -619,7 +713,9 @@ def test_exit_codes_of_the_program(folder):
     assert program("--version").stdout == f"tdc, version {__version__}\n"
     done = program("complete-image", "a.png", "-o", "b.png", "--zzz")
     assert (done.returncode, done.stderr) == (2, "tdc: No such option '--zzz'; see 'tdc complete-image --help'\n")
-    module = subprocess.run([sys.executable, "-m", "tdc_cli", "report-schema"], capture_output=True, text=True, timeout=60)
+    module = subprocess.run(
+        [sys.executable, "-m", "tdc_cli", "report-schema"], capture_output=True, text=True, timeout=60
+    )
     assert module.returncode == 0 and json.loads(module.stdout)["$id"] == "tdc-report/1"
 
 
@@ -637,14 +733,18 @@ def test_a_report_can_go_to_a_device(folder):
     assert done.returncode == 0 and json.loads(done.stdout)["schema"] == "tdc-report/1"
 
 
-# -- what people have stumbled over -------------------------------------------------------------------------------------------
+# -- what people have stumbled over
+# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("option", ["--noise-std", "--add-noise"])
 def test_a_noise_level_beyond_the_full_range_is_refused_with_the_fraction(complete, option):
     done = complete("--method", "field", "--mask", "m.png", option, "5")
     assert done.exit_code == 2
-    assert done.stderr == f"tdc: {option} 5 is 5 times the full range: integer pictures take a fraction of it; 5 of 255 is 0.02\n"
+    assert (
+        done.stderr
+        == f"tdc: {option} 5 is 5 times the full range: integer pictures take a fraction of it; 5 of 255 is 0.02\n"
+    )
 
 
 def test_the_summary_has_one_unit_for_noise_and_uncertainty(complete):
@@ -654,7 +754,9 @@ def test_the_summary_has_one_unit_for_noise_and_uncertainty(complete):
 
 def test_the_default_method_comes_first_and_is_marked(tdc):
     assert tdc("methods").stdout.splitlines()[0].split(maxsplit=1) == [
-        "auto", "patches, and exemplar inside of holes too deep to be predicted (default, with uncertainty)"]  # fmt: skip
+        "auto",
+        "patches, and exemplar inside of holes too deep to be predicted (default, with uncertainty)",
+    ]
 
 
 def test_a_config_table_that_is_none_is_told_so(complete):
@@ -668,7 +770,10 @@ def test_links_and_sockets_are_told_before_any_work(complete, tdc):
     Path("away.png").symlink_to("gone.png")
     done = tdc("complete-image", "a.png", "-o", "loop.png", "--mask", "m.png")
     assert done.exit_code == 2 and "loop.png: is a pipe, a socket, a disk, or a link to itself" in done.stderr
-    assert "away.png: a link that leads nowhere" in tdc("complete-image", "away.png", "-o", "b.png", "--mask", "m.png").stderr
+    assert (
+        "away.png: a link that leads nowhere"
+        in tdc("complete-image", "away.png", "-o", "b.png", "--mask", "m.png").stderr
+    )
     assert "mask away.png: a link that leads nowhere" in complete("--mask", "away.png").stderr
     with socket.socket(socket.AF_UNIX) as there:
         there.bind("s.png")
@@ -693,9 +798,11 @@ def test_a_compilation_that_takes_long_says_so_while_it_lasts(capsys, monkeypatc
 
 
 def test_ctrl_c_while_the_program_is_loaded_is_one_line(folder):
-    code = ("import sys, builtins\nreal = builtins.__import__\n"
-            "def stop(name, *more):\n    if name.endswith('cli.main'): raise KeyboardInterrupt\n    return real(name, *more)\n"
-            "from tdc_cli.__main__ import main\nbuiltins.__import__ = stop\nmain()")  # fmt: skip
+    code = (
+        "import sys, builtins\nreal = builtins.__import__\n"
+        "def stop(name, *more):\n    if name.endswith('cli.main'): raise KeyboardInterrupt\n    return real(name, "
+        "*more)\nfrom tdc_cli.__main__ import main\nbuiltins.__import__ = stop\nmain()"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (130, "tdc: interrupted\n")
 
@@ -703,8 +810,14 @@ def test_ctrl_c_while_the_program_is_loaded_is_one_line(folder):
 def test_a_failure_of_the_system_is_not_taken_for_a_damaged_picture():
     from tdc_cli.media import metadata
 
-    assert str(metadata.damaged("a.png", OSError(24, "Too many open files"))) == "a.png: cannot be read (Too many open files)"
+    assert (
+        str(metadata.damaged("a.png", OSError(24, "Too many open files")))
+        == "a.png: cannot be read (Too many open files)"
+    )
     # What a library says is not for the user; what this program has found is.
-    assert str(metadata.damaged("a.png", OSError("broken data stream"))) == "a.png: damaged or cut short; get the file again"
+    assert (
+        str(metadata.damaged("a.png", OSError("broken data stream")))
+        == "a.png: damaged or cut short; get the file again"
+    )
     found = metadata.damaged("a.tif", metadata.Damage("it has no pages"))
     assert str(found) == "a.tif: damaged or cut short (it has no pages); get the file again"

@@ -29,7 +29,20 @@ def copy(source, target, **how):
 def clip_of(frames, mode="RGB", bits=None, rate=NTSC):
     """A Clip that was read nowhere, for writing."""
     times = tuple(k / rate for k in range(len(frames)))
-    return Clip("-", "", "folder", len(frames), frames[0].shape, frames[0].dtype, mode, rate, times, (), len(frames) / rate, bits)
+    return Clip(
+        "-",
+        "",
+        "folder",
+        len(frames),
+        frames[0].shape,
+        frames[0].dtype,
+        mode,
+        rate,
+        times,
+        (),
+        len(frames) / rate,
+        bits,
+    )
 
 
 def written(frames, path, mode="RGB", bits=None, **how):
@@ -57,7 +70,9 @@ def test_rate_times_and_count_are_exact(tmp_path, rate, name):
 
 @pytest.mark.parametrize("name", ["b.mp4", "b.mov"])
 def test_variable_rate_is_kept(tmp_path, name):
-    clip, again = copy(write_container(tmp_path / "a.mp4", pictures(), stamps=STAMPS, base=Fraction(1, 90000)), tmp_path / name)
+    clip, again = copy(
+        write_container(tmp_path / "a.mp4", pictures(), stamps=STAMPS, base=Fraction(1, 90000)), tmp_path / name
+    )
     assert clip.rate is None and again.rate is None
     assert again.times == clip.times == tuple(Fraction(s, 90000) for s in STAMPS)
 
@@ -83,7 +98,9 @@ def test_two_sounds_keep_order_and_use(tmp_path):
             output.mux(video.encode(frame))
         for number, voice in enumerate(voices):
             for k in range(6):
-                frame = av.AudioFrame.from_ndarray(np.full((2, 1024), number * 0.1, np.float32), format="fltp", layout="stereo")
+                frame = av.AudioFrame.from_ndarray(
+                    np.full((2, 1024), number * 0.1, np.float32), format="fltp", layout="stereo"
+                )
                 frame.sample_rate, frame.pts = 48000, 1024 * k
                 output.mux(voice.encode(frame))
         for stream in (video, *voices):
@@ -115,9 +132,16 @@ def test_a_late_start_stays_beside_the_sound(tmp_path, target):
 
 @pytest.mark.parametrize(
     ("source", "target", "sound"),
-    [("a.mp4", "b.mp4", "aac"), ("a.mp4", "b.mkv", "aac"), ("a.mkv", "b.mkv", "aac"), ("a.mkv", "b.mp4", "aac"), ("a.mov", "b.mov", "aac"),
-     ("a.webm", "b.webm", "libopus"), ("a.mkv", "b.avi", "mp3")],
-)  # fmt: skip
+    [
+        ("a.mp4", "b.mp4", "aac"),
+        ("a.mp4", "b.mkv", "aac"),
+        ("a.mkv", "b.mkv", "aac"),
+        ("a.mkv", "b.mp4", "aac"),
+        ("a.mov", "b.mov", "aac"),
+        ("a.webm", "b.webm", "libopus"),
+        ("a.mkv", "b.avi", "mp3"),
+    ],
+)
 def test_sound_is_copied_packet_by_packet(tmp_path, source, target, sound):
     codec = {"codec": "libvpx-vp9"} if source.endswith("webm") else {}
     copy(write_container(tmp_path / source, pictures(), sound=sound, **codec), tmp_path / target)
@@ -132,12 +156,16 @@ def test_sound_is_copied_packet_by_packet(tmp_path, source, target, sound):
     if not target.endswith("avi"):
         with av.open(str(tmp_path / target)) as container:
             assert container.streams.audio[0].metadata["language"] == "fra"
-            assert target.endswith("mov") or container.streams.video[0].metadata["language"] == "deu"  # MOV knows few languages
+            assert (
+                target.endswith("mov") or container.streams.video[0].metadata["language"] == "deu"
+            )  # MOV knows few languages
             assert container.metadata["title"] == "A title"
 
 
 def test_subtitles_chapters_and_attachments_are_copied(tmp_path):
-    source = write_container(tmp_path / "a.mkv", pictures(), sound="aac", subtitles=True, chapters=[CHAPTER], attachment=b"some text")
+    source = write_container(
+        tmp_path / "a.mkv", pictures(), sound="aac", subtitles=True, chapters=[CHAPTER], attachment=b"some text"
+    )
     clip = read_clip(source)
     assert not any("cannot hold all" in note for note in check_clip(tmp_path / "b.mkv", clip))
     write_clip(clip.frames(), tmp_path / "b.mkv", clip)
@@ -146,7 +174,8 @@ def test_subtitles_chapters_and_attachments_are_copied(tmp_path):
         assert [s.data for s in container.streams if s.type == "attachment"] == [b"some text"]
         assert [(c["start"] * c["time_base"], c["metadata"]) for c in container.chapters()] == [(0, {"title": "One"})]
     assert (
-        "MP4 cannot hold all that the input has: without subtitles (subrip), an attachment (text/plain); write to .mkv to keep it"
+        "MP4 cannot hold all that the input has: without subtitles (subrip), an attachment (text/plain); write to .mkv "
+        "to keep it"
         in check_clip(tmp_path / "b.mp4", clip)
     )
 
@@ -158,14 +187,18 @@ def test_chapters_of_mp4_are_no_lost_data(tmp_path):
 
 def test_sound_that_a_container_cannot_hold_is_refused(tmp_path):
     clip = read_clip(write_container(tmp_path / "a.mp4", pictures(), sound="aac"))
-    with pytest.raises(OutputError, match=r"WebM cannot hold the input's sound \(aac\); write to .mp4 or .mkv or .mov or .avi$"):
+    with pytest.raises(
+        OutputError, match=r"WebM cannot hold the input's sound \(aac\); write to .mp4 or .mkv or .mov or .avi$"
+    ):
         check_clip(tmp_path / "b.webm", clip)
     assert any("without sound (aac)" in note for note in check_clip(tmp_path / "folder", clip))
 
 
 @pytest.mark.parametrize("codec", ["libx264", "libx265"])
 def test_any_span_of_frames_is_the_same_wherever_reading_starts(tmp_path, codec):
-    options = {"g": "5", "bf": "2"} if codec == "libx264" else {"x265-params": "keyint=5:bframes=2:log-level=none:asm=0"}
+    options = (
+        {"g": "5", "bf": "2"} if codec == "libx264" else {"x265-params": "keyint=5:bframes=2:log-level=none:asm=0"}
+    )
     clip = read_clip(write_container(tmp_path / "a.mp4", pictures(17), codec=codec, options=options))
     everything = values(clip)
     assert len(everything) == 17 and len({a.tobytes() for a in everything}) == 17
@@ -218,7 +251,10 @@ def test_rotated_clips_come_out_upright(tmp_path, turn, corner):
 def test_lossless_choices_bring_every_value_back(tmp_path, name, codec, mode, bits, size):
     rng = np.random.default_rng(0)
     channels = {"L": (), "LA": (2,), "RGB": (3,), "RGBA": (4,)}[mode]
-    frames = [colour.widen(rng.integers(0, 1 << bits, (*size, *channels)).astype("u1" if bits == 8 else "u2"), bits) for _ in range(3)]
+    frames = [
+        colour.widen(rng.integers(0, 1 << bits, (*size, *channels)).astype("u1" if bits == 8 else "u2"), bits)
+        for _ in range(3)
+    ]
     if mode == "RGB" and bits == 8 and size == (16, 64):
         frames[0] = bars()
     again = written(frames, tmp_path / name, mode, None if bits in (8, 16) else bits, codec=codec)
@@ -239,7 +275,8 @@ def test_levels_fill_the_range_and_come_back(bits):
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("matrix", clip_files.SHARES)
 def test_colours_are_read_by_the_tags_of_the_clip(tmp_path, matrix, full, bits):
-    """FFV1 keeps luma and chroma, which the test computes by the standard's formula: the bars must be what they were."""
+    """FFV1 keeps luma and chroma, which the test computes by the standard's formula: the bars must be what they were.
+    """
     rgb = bars() / 255
     pixels, dtype = ("yuv444p", "u1") if bits == 8 else ("yuv444p10le", "u2")
     frame = clip_files.frame_of(clip_files.planes_of(rgb, matrix, full, bits), pixels, dtype)
@@ -315,7 +352,9 @@ def test_ten_bits_stay_ten_bits(tmp_path):
     assert all(np.abs(a.astype(int) - b).mean() < 700 for a, b in zip(values(again), frames))
     clip, more = copy(tmp_path / "a.mp4", tmp_path / "b.mkv", codec="ffv1")
     assert more.bits == 10 and np.array_equal(values(clip), values(more))
-    with pytest.raises(OutputError, match=r"H.264 cannot hold mode RGB with 10 bits; write to .mp4 with `codec=h265` or "):
+    with pytest.raises(
+        OutputError, match=r"H.264 cannot hold mode RGB with 10 bits; write to .mp4 with `codec=h265` or "
+    ):
         check_clip(tmp_path / "c.mp4", clip, codec="h264")
 
 

@@ -1,4 +1,6 @@
-"""Clips that are no containers: folders of frames, pages of TIFF, animations and arrays, judged by other readers than those that wrote."""
+"""Clips that are no containers: folders of frames, pages of TIFF, animations and arrays, judged by other readers than
+those that wrote.
+"""
 
 import os
 import struct
@@ -18,7 +20,9 @@ from tdc_cli.media.video import Clip, check_clip, read_clip, write_clip
 
 def clip_of(frames, mode="RGB", times=None, end=None, rate=None, details=None, form="folder"):
     """A Clip that was read nowhere, for writing."""
-    return Clip("-", "", form, len(frames), frames[0].shape, frames[0].dtype, mode, rate, times, (), end, None, details or {})
+    return Clip(
+        "-", "", form, len(frames), frames[0].shape, frames[0].dtype, mode, rate, times, (), end, None, details or {}
+    )
 
 
 def written(frames, path, mode="RGB", **about):
@@ -62,7 +66,10 @@ def test_frames_of_a_folder_must_be_alike(tmp_path):
     )
     (tmp_path / "a1.png").unlink()
     (tmp_path / "a2.png").unlink()
-    with pytest.raises(InputError, match=r": no frames; files of .bmp, .jpeg, .jpg, .jxl, .mpo, .npy, .png, .tif, .tiff, .webp in it are taken"):
+    with pytest.raises(
+        InputError,
+        match=r": no frames; files of .bmp, .jpeg, .jpg, .jxl, .mpo, .npy, .png, .tif, .tiff, .webp in it are taken",
+    ):
         read_clip(tmp_path)
 
 
@@ -71,12 +78,19 @@ def test_a_folder_with_other_files_is_not_replaced(tmp_path):
     clip = clip_of(frames)
     media = [Media(f, "RGB", "-", "") for f in frames]
     write_clip(media, tmp_path / "out", clip)
-    assert sorted(p.name for p in (tmp_path / "out").glob("[!.]*")) == ["frame_0000.png", "frame_0001.png", "frame_0002.png"]
+    assert sorted(p.name for p in (tmp_path / "out").glob("[!.]*")) == [
+        "frame_0000.png",
+        "frame_0001.png",
+        "frame_0002.png",
+    ]
     with pytest.raises(OutputError, match=r"out: exists already; give `overwrite` to replace it"):
         write_clip(media, tmp_path / "out", clip)
     write_clip(media, tmp_path / "out", clip, replace=True)
     (tmp_path / "out" / "mine.txt").touch()
-    with pytest.raises(OutputError, match=r"out: holds mine.txt, which no run of tdc has written as it is; give an empty folder or a new name"):
+    with pytest.raises(
+        OutputError,
+        match=r"out: holds mine.txt, which no run of tdc has written as it is; give an empty folder or a new name",
+    ):
         write_clip(media, tmp_path / "out", clip, replace=True)
     (tmp_path / "empty").mkdir()
     write_clip(media, tmp_path / "empty", clip)
@@ -109,7 +123,9 @@ def test_pages_that_others_wrote(tmp_path):
     assert clip.mode == "RGB" and same(values(clip), [np.asarray(p.convert("RGB")) for p in palettes])
     assert "has a palette" in clip.notes[0]
     Image.fromarray(frames[0]).save(tmp_path / "u.tif", save_all=True, append_images=[Image.fromarray(frames[0][:10])])
-    with pytest.raises(InputError, match=r"u.tif: page 1 has 64x10 pixels, those before it 64x48; all frames of a clip must be alike"):
+    with pytest.raises(
+        InputError, match=r"u.tif: page 1 has 64x10 pixels, those before it 64x48; all frames of a clip must be alike"
+    ):
         read_clip(tmp_path / "u.tif")
     content = (tmp_path / "a.tif").read_bytes()
     (tmp_path / "a.tif").write_bytes(content[: len(content) // 2])
@@ -123,7 +139,12 @@ def test_arrays_come_back_and_are_not_read_whole(tmp_path, shape, dtype):
     array = (np.random.default_rng(0).random(shape) * 200).astype(dtype)
     np.save(tmp_path / "a.npy", array)
     clip = read_clip(tmp_path / "a.npy")
-    assert (clip.count, clip.shape, clip.mode, clip.dtype) == (shape[0], shape[1:], "array", np.dtype(dtype).newbyteorder("="))
+    assert (clip.count, clip.shape, clip.mode, clip.dtype) == (
+        shape[0],
+        shape[1:],
+        "array",
+        np.dtype(dtype).newbyteorder("="),
+    )
     assert same(values(clip), array)
     write_clip(clip.frames(), tmp_path / "b.npy", clip)
     assert np.array_equal(np.load(tmp_path / "b.npy"), array)
@@ -140,14 +161,20 @@ DURATIONS = [40, 70, 100, 20, 500]  # milliseconds
 
 
 @pytest.mark.parametrize(
-    ("name", "plays"), [("a.gif", 0), ("a.gif", 1), ("a.gif", 4), ("a.png", 0), ("a.png", 3), ("a.webp", 0), ("a.webp", 2)]
+    ("name", "plays"),
+    [("a.gif", 0), ("a.gif", 1), ("a.gif", 4), ("a.png", 0), ("a.png", 3), ("a.webp", 0), ("a.webp", 2)],
 )
 def test_animations_keep_durations_and_repetitions(tmp_path, name, plays):
     frames = [np.asarray(Image.fromarray(f).quantize(64).convert("RGB")) for f in pictures(5)]
     loop = {"a.gif": {0: {"loop": 0}, 1: {}, 4: {"loop": 3}}}.get(name, {}).get(plays, {"loop": plays})
     first, *rest = [Image.fromarray(f) for f in frames]
     first.save(
-        tmp_path / name, save_all=True, append_images=rest, duration=DURATIONS, **loop, **({"lossless": True} if "webp" in name else {})
+        tmp_path / name,
+        save_all=True,
+        append_images=rest,
+        duration=DURATIONS,
+        **loop,
+        **({"lossless": True} if "webp" in name else {}),
     )
     clip = read_clip(tmp_path / name)
     assert clip.details["durations"] == tuple(Fraction(d, 1000) for d in DURATIONS)
@@ -169,7 +196,10 @@ def test_animations_keep_durations_and_repetitions(tmp_path, name, plays):
 @pytest.mark.parametrize("name", ["a.gif", "a.png", "a.webp"])
 def test_alpha_of_animations(tmp_path, name):
     rng = np.random.default_rng(0)
-    frames = [np.concatenate([f // 64 * 64, rng.choice(np.array([0, 255], np.uint8), (48, 64, 1))], axis=-1) for f in pictures(4)]
+    frames = [
+        np.concatenate([f // 64 * 64, rng.choice(np.array([0, 255], np.uint8), (48, 64, 1))], axis=-1)
+        for f in pictures(4)
+    ]
     again = written(frames, tmp_path / name, "RGBA", form="GIF")  # whose alpha is 0 or 255
     assert again.mode == "RGBA" and again.count == 4
     for found, frame in zip(values(again), frames):
@@ -189,7 +219,9 @@ def test_apng_holds_any_rate(tmp_path):
     times = tuple(k / NTSC for k in range(3))
     clip = clip_of(frames, times=times, end=3 / NTSC, rate=NTSC)
     assert check_clip(tmp_path / "a.png", clip) == []
-    assert check_clip(tmp_path / "a.webp", clip) == ["WebP cannot hold the times of the frames exactly; they are rounded"]
+    assert check_clip(tmp_path / "a.webp", clip) == [
+        "WebP cannot hold the times of the frames exactly; they are rounded"
+    ]
     again = written(frames, tmp_path / "a.png", times=times, end=3 / NTSC, rate=NTSC)
     assert again.rate == NTSC and again.times == times
     content = (tmp_path / "a.png").read_bytes()

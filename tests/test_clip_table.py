@@ -49,12 +49,20 @@ def frames_of(mode, dtype, bits):
     channels = CHANNELS[mode][0] if CHANNELS[mode] else 1
     made = []
     for k in range(COUNT):
-        share = np.stack([0.5 + 0.45 * np.sin((columns + 2 * k) / 6 + c) * np.cos(rows / 7) for c in range(channels)], axis=-1)
-        levels = share if dtype == "float32" else np.rint(np.rint(share * ((1 << bits) - 1)) * (np.iinfo(dtype).max / ((1 << bits) - 1)))
+        share = np.stack(
+            [0.5 + 0.45 * np.sin((columns + 2 * k) / 6 + c) * np.cos(rows / 7) for c in range(channels)], axis=-1
+        )
+        levels = (
+            share
+            if dtype == "float32"
+            else np.rint(np.rint(share * ((1 << bits) - 1)) * (np.iinfo(dtype).max / ((1 << bits) - 1)))
+        )
         made.append(levels.astype(dtype).reshape(*SIZE, *CHANNELS[mode]))
     times = tuple(k / NTSC for k in range(COUNT))
     depth = bits if bits in (10, 12) else None
-    return made, Clip("-", "", "folder", COUNT, made[0].shape, made[0].dtype, mode, NTSC, times, (), COUNT / NTSC, depth)
+    return made, Clip(
+        "-", "", "folder", COUNT, made[0].shape, made[0].dtype, mode, NTSC, times, (), COUNT / NTSC, depth
+    )
 
 
 def cell(source, target, folder):
@@ -75,7 +83,9 @@ def cell(source, target, folder):
     lossy = any("compresses with loss" in note or "256 colours" in note for note in notes)
     assert same or lossy
     kept = again.times is not None and max(abs(a - b) for a, b in zip(again.times, clip.times)) * 1000
-    return ", ".join(["lossy" if lossy else "✓", *(["no times"] if again.times is None else [] if kept < 1 else ["times ± 5 ms"])])
+    return ", ".join(
+        ["lossy" if lossy else "✓", *(["no times"] if again.times is None else [] if kept < 1 else ["times ± 5 ms"])]
+    )
 
 
 def title(source):

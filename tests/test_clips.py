@@ -1,4 +1,6 @@
-"""`tdc complete-video` from one end to the other: masks, simulated holes, chunks, going on after a kill, what comes out."""
+"""`tdc complete-video` from one end to the other: masks, simulated holes, chunks, going on after a kill, what comes
+out.
+"""
 
 import json
 import os
@@ -94,7 +96,11 @@ def test_lost_frames_are_counted_exactly():
 
 def test_holes_depend_neither_on_the_method_nor_on_chunks(tdc, clip):
     seen = []
-    for more in (("--method", "field"), ("--method", "nearest", "--chunk", 3), ("--method", "field", "--frames", "0:10", "--chunk", 4)):
+    for more in (
+        ("--method", "field"),
+        ("--method", "nearest", "--chunk", 3),
+        ("--method", "field", "--frames", "0:10", "--chunk", 4),
+    ):
         words = ("--missing-ratio", 0.3, "--missing-pattern", "text", "--save-incomplete", "i.npy", "--overwrite")
         seen.append(made(tdc("complete-video", "a.npy", "-o", "b.npy", *words, *more), "i.npy"))
     assert all((one == seen[0]).all() for one in seen)
@@ -108,7 +114,13 @@ def test_frames_are_named_as_in_python():
     assert frame_numbers("0::2", 7, "mask_frames") == (0, 2, 4, 6)
     assert frame_numbers("5, 0,-1 ,1:3", 7, "mask_frames") == (0, 1, 2, 5, 6)
     assert (frame_range("2:", 7), frame_range(":-1", 7), frame_range(None, 7)) == ((2, 7), (0, 6), (0, 7))
-    for text, words in (("7", "has 7, from 0 to 6"), ("x", "is not understood"), ("9:", "names none"), ("::0", "step of 0"), ("", "under")):
+    for text, words in (
+        ("7", "has 7, from 0 to 6"),
+        ("x", "is not understood"),
+        ("9:", "names none"),
+        ("::0", "step of 0"),
+        ("", "under"),
+    ):
         with pytest.raises(ConfigError, match=words):
             frame_numbers(text, 7, "mask_frames")
     for text in ("3", "0:9:2", "0,4", "a:b"):
@@ -124,7 +136,9 @@ def test_chunks_hold_every_frame_once_and_see_what_is_beside():
             assert len(set(inside)) == len(inside) and set(changed) <= set(inside)
             assert all(c.end - c.first <= most for c in divided)
             assert all(c.start == max(0, c.first - 4) and c.stop == min(100, c.end + 4) for c in divided)
-    assert len(regions.divide(range(0, 100, 20), 0, 100, 16, 4, (6, 8))) == 5  # what is far from all of them is left out
+    assert (
+        len(regions.divide(range(0, 100, 20), 0, 100, 16, 4, (6, 8))) == 5
+    )  # what is far from all of them is left out
     whole = ((0, 16), (0, 6), (0, 8))
     assert regions.divide([3], 0, 16, 16, 4, (6, 8)) == (regions.Region(whole, whole),)
     assert regions.divide([], 0, 16, 16, 4, (6, 8)) == ()
@@ -215,16 +229,21 @@ def test_masks_of_named_frames_may_differ(run, clip):
 
 def test_the_command_for_pictures_names_the_one_for_clips(tdc):
     Path("a.mkv").touch()
-    refused(tdc("complete-image", "a.mkv", "-o", "b.png", "--missing-ratio", 0.5), "a.mkv: .mkv is of clips; use tdc complete-video")
+    refused(
+        tdc("complete-image", "a.mkv", "-o", "b.png", "--missing-ratio", 0.5),
+        "a.mkv: .mkv is of clips; use tdc complete-video",
+    )
 
 
 def test_another_number_of_masks_is_told_with_both(run):
     np.save("m.npy", squares(*[(1, 1)] * 9))
     advice = "give one picture for all frames, one a frame, or say with --mask-frames which frames they are for"
     refused(run("--mask", "m.npy"), f"mask m.npy has 9 frames but clip a.npy has 10; {advice}")
-    refused(run("--mask", "m.npy", "--mask-frames", "0:4"),
-            "mask m.npy has 9 frames but --mask-frames names 4 of the 10 of clip a.npy; give 4 masks, or one picture for all of them"
-            )  # fmt: skip
+    refused(
+        run("--mask", "m.npy", "--mask-frames", "0:4"),
+        "mask m.npy has 9 frames but --mask-frames names 4 of the 10 of clip a.npy; give 4 masks, or one picture for "
+        "all of them",
+    )
     assert not Path("b.npy").exists()
 
 
@@ -232,11 +251,18 @@ def test_masks_that_cannot_be_meant_are_refused(run, clip):
     np.save("m.npy", np.zeros((FRAMES, 5, 6), np.uint8))
     refused(run("--mask", "m.npy"), "mask m.npy is 6x5 pixels but clip a.npy is 24x20; they must have the same size")
     np.save("m.npy", (squares(*[(1, 1)] * FRAMES) // 4))
-    refused(run("--mask", "m.npy"), "mask m.npy marks nothing in any frame: its brightest pixel is 63 of 255, below the threshold 128; "
-            "white = missing; give a lower --mask-threshold or repaint the mask")  # fmt: skip
-    refused(run("--mask", "m.npy", "--mask-threshold", 20, "--mask-frames", "x"),
-            "--mask-frames 'x' is not understood; give frames such as 0,4,7 or slices such as 0::2, counted from 0")  # fmt: skip
-    refused(run("--mask-frames", "1", "--missing-ratio", 0.1), "--mask-frames needs a --mask that is a picture or a clip")
+    refused(
+        run("--mask", "m.npy"),
+        "mask m.npy marks nothing in any frame: its brightest pixel is 63 of 255, below the threshold 128; "
+        "white = missing; give a lower --mask-threshold or repaint the mask",
+    )
+    refused(
+        run("--mask", "m.npy", "--mask-threshold", 20, "--mask-frames", "x"),
+        "--mask-frames 'x' is not understood; give frames such as 0,4,7 or slices such as 0::2, counted from 0",
+    )
+    refused(
+        run("--mask-frames", "1", "--missing-ratio", 0.1), "--mask-frames needs a --mask that is a picture or a clip"
+    )
     assert run("--mask", "m.npy", "--mask-threshold", 20).exit_code == 0
 
 
@@ -269,20 +295,31 @@ def test_nan_is_missing_in_floats(run, clip):
 
 
 def test_nothing_that_says_what_is_missing_is_refused(run):
-    refused(run(), "a.npy: nothing says what is missing; give --mask PATH (white = missing), or --missing-ratio 0.5 to hide half of a "
-            "whole clip")  # fmt: skip
+    refused(
+        run(),
+        "a.npy: nothing says what is missing; give --mask PATH (white = missing), or --missing-ratio 0.5 to hide half "
+        "of a whole clip",
+    )
 
 
 # What comes out
 
 
 def test_known_entries_come_back_and_measures_are_those_of_the_whole_clip(run, clip):
-    report = report_of(run("--missing-ratio", 0.3, "--chunk", 3, "--json", "--report", "r.json", "--uncertainty", "u.npy"))
+    report = report_of(
+        run("--missing-ratio", 0.3, "--chunk", 3, "--json", "--report", "r.json", "--uncertainty", "u.npy")
+    )
     jsonschema.validate(report, SCHEMA)
     assert json.loads(Path("r.json").read_text()) == report
     assert report["input"] | {"sha256": ""} == {
-        "path": "a.npy", "sha256": "", "shape": [10, 20, 24, 3], "dtype": "uint8", "mode": "array", "frames": 10, "rate": None,
-    }  # fmt: skip
+        "path": "a.npy",
+        "sha256": "",
+        "shape": [10, 20, 24, 3],
+        "dtype": "uint8",
+        "mode": "array",
+        "frames": 10,
+        "rate": None,
+    }
     done, sd = np.load("b.npy"), np.load("u.npy")
     assert sd.dtype == np.float32 and sd.shape == clip.shape and (done[sd == 0] == clip[sd == 0]).all()
     assert np.count_nonzero(sd) == report["missing"]["count"] == FRAMES * round(0.3 * clip[0].size)
@@ -296,7 +333,9 @@ def test_known_entries_come_back_and_measures_are_those_of_the_whole_clip(run, c
     ssims = [structural_similarity(a, b, channel_axis=2, data_range=255) for a, b in zip(clip, done)]
     assert measured["all"]["ssim"] == pytest.approx(np.mean(ssims))
     assert [frame["ssim"] for frame in measured["frames"]] == pytest.approx(ssims)
-    assert [frame["psnr"] for frame in measured["frames"]] == pytest.approx([10 * np.log10(255**2 / e.mean()) for e in error])
+    assert [frame["psnr"] for frame in measured["frames"]] == pytest.approx(
+        [10 * np.log10(255**2 / e.mean()) for e in error]
+    )
     assert [frame["frame"] for frame in measured["frames"]] == list(range(FRAMES))
 
 
@@ -319,8 +358,11 @@ def test_a_reference_is_the_truth_of_a_real_mask(run, clip):
     measured = report_of(run("--mask", "m.png", "--reference", "truth.npy", "--json"))["metrics"]
     assert measured["missing"]["psnr"] > 30
     np.save("truth.npy", clip[:9])
-    refused(run("--mask", "m.png", "--reference", "truth.npy", output="c.npy"),
-            "reference truth.npy is 9 frames of 24x20 array uint8 but clip a.npy is 10 frames of 24x20 array uint8; they must be alike")
+    refused(
+        run("--mask", "m.png", "--reference", "truth.npy", output="c.npy"),
+        "reference truth.npy is 9 frames of 24x20 array uint8 but clip a.npy is 10 frames of 24x20 array uint8; they "
+        "must be alike",
+    )
 
 
 def test_noise_is_taken_out_of_every_frame_and_added_the_same_way(run, clip):
@@ -340,7 +382,10 @@ def test_frames_out_of_range_pass_as_they_are(run, clip):
     done = np.load("b.npy")
     assert set(np.flatnonzero((done != clip).any(axis=(1, 2, 3)))) == {2, 3, 4}
     assert [frame["frame"] for frame in report["metrics"]["frames"]] == [2, 3, 4]
-    refused(run("--missing-ratio", 0.3, "--frames", "20:30", output="c.npy"), "--frames '20:30' names none of the 10 frames of the clip")
+    refused(
+        run("--missing-ratio", 0.3, "--frames", "20:30", output="c.npy"),
+        "--frames '20:30' names none of the 10 frames of the clip",
+    )
 
 
 def test_lost_frames_are_completed_from_those_beside(run, clip):
@@ -354,13 +399,19 @@ def test_lost_frames_are_completed_from_those_beside(run, clip):
 def test_a_method_that_looks_at_single_frames_cannot_make_lost_ones(tdc, clip):
     words = ("--missing-ratio", 0.3, "--missing-pattern", "frames", "--method", "nearest")
     result = tdc("complete-video", "a.npy", "-o", "b.npy", *words)
-    assert result.exit_code == 2 and "is missing altogether, and method nearest completes each frame by itself" in result.stderr
+    assert (
+        result.exit_code == 2
+        and "is missing altogether, and method nearest completes each frame by itself" in result.stderr
+    )
 
 
 def test_a_gap_too_long_for_a_chunk_is_found_before_any_work(run, clip):
     np.save("m.npy", np.repeat(np.array([0, 1, 1, 1, 1, 1, 1, 1, 1, 1], bool), HEIGHT * WIDTH).reshape(clip.shape[:3]))
     result = run("--mask", "m.npy", "--chunk", 1)
-    assert result.exit_code == 2 and "are all missing altogether, and no more than 1 are completed at a time" in result.stderr
+    assert (
+        result.exit_code == 2
+        and "are all missing altogether, and no more than 1 are completed at a time" in result.stderr
+    )
 
 
 def test_methods_of_another_order_are_refused(tdc, clip):
@@ -372,13 +423,26 @@ def test_methods_of_another_order_are_refused(tdc, clip):
 def test_a_grey_clip_by_other_methods(tdc, folder, method):
     np.save("a.npy", moving(6, None))
     more = {"halrtc": ("--param", "iterations=5"), "patches": ("--param", "passes=1")}.get(method, ())
-    report = report_of(tdc("complete-video", "a.npy", "-o", "b.npy", "--missing-ratio", 0.3, "--method", method, "--json", *more))
+    report = report_of(
+        tdc("complete-video", "a.npy", "-o", "b.npy", "--missing-ratio", 0.3, "--method", method, "--json", *more)
+    )
     jsonschema.validate(report, SCHEMA)
     assert np.load("b.npy").shape == (6, HEIGHT, WIDTH) and report["metrics"]["missing"]["psnr"] > 15
 
 
 def test_without_standard_deviations_the_report_has_none(tdc, clip):
-    words = ("--missing-ratio", 0.3, "--frames", "0:2", "--method", "patches", "--param", "calibrate=false", "--param", "passes=1")
+    words = (
+        "--missing-ratio",
+        0.3,
+        "--frames",
+        "0:2",
+        "--method",
+        "patches",
+        "--param",
+        "calibrate=false",
+        "--param",
+        "passes=1",
+    )
     assert report_of(tdc("complete-video", "a.npy", "-o", "b.npy", *words, "--json"))["uncertainty"] is None
 
 
@@ -417,8 +481,10 @@ def test_nothing_is_overwritten_unasked(run, clip):
 
 def test_clips_are_neither_read_from_nor_written_to_standard_streams(tdc, clip):
     for paths in (("-", "-o", "b.npy"), ("a.npy", "-o", "-")):
-        refused(tdc("complete-video", *paths, "--missing-ratio", 0.3),
-                "- stands for standard input or output; a clip is read from and written to a file or a folder: name one")  # fmt: skip
+        refused(
+            tdc("complete-video", *paths, "--missing-ratio", 0.3),
+            "- stands for standard input or output; a clip is read from and written to a file or a folder: name one",
+        )
 
 
 def test_options_come_from_the_environment_and_from_a_file(tdc, clip):
@@ -439,7 +505,11 @@ def written(path, rate):
         stream = file.add_stream("ffv1", rate=rate)
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "bgr0"
         for values in moving():
-            file.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(values), format="rgb24").reformat(format="bgr0")))
+            file.mux(
+                stream.encode(
+                    av.VideoFrame.from_ndarray(np.ascontiguousarray(values), format="rgb24").reformat(format="bgr0")
+                )
+            )
         file.mux(stream.encode())
 
 
@@ -447,7 +517,17 @@ def test_a_video_file_keeps_rate_times_and_known_pixels(tdc, clip):
     from tdc_cli.media.video import read_clip
 
     written("a.mkv", Fraction(30000, 1001))
-    words = ("--missing-ratio", 0.2, "--missing-pattern", "pixels", "--save-incomplete", "i.mkv", "--side-by-side", "s.mp4", "--json")
+    words = (
+        "--missing-ratio",
+        0.2,
+        "--missing-pattern",
+        "pixels",
+        "--save-incomplete",
+        "i.mkv",
+        "--side-by-side",
+        "s.mp4",
+        "--json",
+    )
     result = tdc("complete-video", "a.mkv", "-o", "b.mkv", "--codec", "ffv1", *QUICK, *words, "--chunk", 4)
     report = report_of(result)
     assert (report["input"]["rate"], report["input"]["mode"]) == ("30000/1001", "RGB")
@@ -477,11 +557,15 @@ def test_a_rate_is_given_to_frames_that_have_none(tdc, clip):
         assert off <= (0 if name == "b.mp4" else Fraction(1, 1000)), "MKV and WebP count milliseconds"
         assert not any("rate" in warning for warning in report["warnings"])
     for name in ("c.mp4", "c.gif"):
-        warning = f"nothing is known of the input's frame rate; {name} shows 25 frames a second; give it by `frame_rate`"
+        warning = (
+            f"nothing is known of the input's frame rate; {name} shows 25 frames a second; give it by `frame_rate`"
+        )
         assert warning in report_of(completed("frames", name, "--json"))["warnings"]
         assert read_clip(name).times == tuple(Fraction(k, 25) for k in range(FRAMES))
-    refused(completed("b.mp4", "d.mp4", "--frame-rate", "24"),
-            "--frame-rate is for inputs that hold no times; b.mp4 has 30000/1001 frames a second: leave it out")  # fmt: skip
+    refused(
+        completed("b.mp4", "d.mp4", "--frame-rate", "24"),
+        "--frame-rate is for inputs that hold no times; b.mp4 has 30000/1001 frames a second: leave it out",
+    )
 
 
 @pytest.mark.parametrize(
@@ -545,8 +629,13 @@ main(sys.argv[1:])
 def stopped(how="SIGKILL", *more):
     """Complete `a.npy` in five chunks, in a process that gets a signal after the second one; the finished process."""
     words = ["complete-video", "a.npy", "-o", "b.npy", *QUICK, *map(str, HOLES), *more]
-    return subprocess.run([sys.executable, "-c", KILLED.format(how), *words], capture_output=True, text=True, timeout=120,
-                          preexec_fn=hear_interrupts)  # fmt: skip
+    return subprocess.run(
+        [sys.executable, "-c", KILLED.format(how), *words],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        preexec_fn=hear_interrupts,
+    )
 
 
 @pytest.fixture
@@ -582,7 +671,8 @@ def test_ctrl_c_keeps_finished_chunks_and_says_so(run, counted):
     result = stopped("SIGINT")
     assert result.returncode == 130
     assert [line for line in result.stderr.splitlines() if "chunks of" not in line] == [
-        f"tdc: note: finished regions are kept in {Path('.b.npy.tdc-work').absolute()}; the same command with --resume goes on from there",
+        f"tdc: note: finished regions are kept in {Path('.b.npy.tdc-work').absolute()}; the same command with --resume "
+        "goes on from there",
         "tdc: interrupted",
     ]
     assert run(*HOLES, "--resume", "--threads", 1).exit_code == 0 and counted == [4, 6, 8]
@@ -593,8 +683,10 @@ def test_what_a_stopped_run_has_left_is_neither_lost_nor_mixed_up(run, clip, cou
     work = Path(".b.npy.tdc-work").absolute()
     left = f"b.npy: a run that did not come to its end has left finished regions in {work}"
     refused(run(*HOLES), f"{left}; go on with --resume, or begin anew with --overwrite")
-    line = (f"--resume: the finished regions in {work} are of another input, other options or another version; repeat those, or begin anew "
-            "with --overwrite in place of --resume")  # fmt: skip
+    line = (
+        f"--resume: the finished regions in {work} are of another input, other options or another version; repeat "
+        "those, or begin anew with --overwrite in place of --resume"
+    )
     refused(run(*HOLES, "--resume", "--seed", 1), line)
     np.save("a.npy", clip[:, ::-1])
     refused(run(*HOLES, "--resume"), line)
@@ -614,8 +706,12 @@ def test_what_is_left_without_a_finished_chunk_is_no_obstacle(run, counted):
 @pytest.mark.parametrize("more", [(), ("--resume",), ("--overwrite",)])
 def test_a_file_in_the_place_of_finished_chunks_is_refused(run, folder, more):
     (folder / ".b.npy.tdc-work").write_text("mine")
-    refused(run(*HOLES, *more), f"b.npy: finished regions would be kept in {folder / '.b.npy.tdc-work'}, which is a file; move it away, or "
-            "name another output", code=2)  # fmt: skip
+    refused(
+        run(*HOLES, *more),
+        f"b.npy: finished regions would be kept in {folder / '.b.npy.tdc-work'}, which is a file; move it away, or "
+        "name another output",
+        code=2,
+    )
     assert (folder / ".b.npy.tdc-work").read_text() == "mine" and not (folder / "b.npy").exists()
 
 
@@ -635,7 +731,9 @@ def test_nothing_is_thrown_away_that_another_run_is_at_work_on(run):
     work = Path(".b.npy.tdc-work")
     before = sorted(work.iterdir())
     with locks.hold(work / "run.json"):
-        refused(run(*HOLES, "--overwrite"), "b.npy: another run is at work on it; wait for its end or name another file")
+        refused(
+            run(*HOLES, "--overwrite"), "b.npy: another run is at work on it; wait for its end or name another file"
+        )
         with pytest.raises(OutputError, match="another run is at work"):
             Folder(work, {}).open(False, "b.npy")
     assert sorted(work.iterdir()) == before
@@ -647,7 +745,10 @@ def test_no_result_lies_in_what_is_read_or_in_another_result(tdc, clip):
     for i, frame in enumerate(clip):
         Image.fromarray(frame).save(folder / f"{i}.png")
     words = ("complete-video", "frames", "-o", "b.npy", "--missing-ratio", 0.2, "--method", "nearest", "--overwrite")
-    refused(tdc(*words, "--report", "frames/0.png"), "frames/0.png: lies in the folder frames, the input; name a place outside of it")
+    refused(
+        tdc(*words, "--report", "frames/0.png"),
+        "frames/0.png: lies in the folder frames, the input; name a place outside of it",
+    )
     words = ("complete-video", "frames", "-o", "done", "--missing-ratio", 0.2, "--method", "nearest")
     line = "done/r.json: report and clip lie one in the other; give each result a place of its own"
     refused(tdc(*words, "--report", "done/r.json"), line)
@@ -681,8 +782,13 @@ def test_a_damaged_chunk_is_done_again(run, counted):
 
 def test_two_runs_at_once_do_not_mix(run, clip):
     stopped()
-    hold = "import sys; from tdc_cli.media.locks import hold; f = hold('.b.npy.tdc-work/run.json'); print(1, flush=True); sys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+    hold = (
+        "import sys; from tdc_cli.media.locks import hold; "
+        "f = hold('.b.npy.tdc-work/run.json'); print(1, flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
         other.stdout.readline()
         refused(run(*HOLES, "--resume"), "b.npy: another run is at work on it; wait for its end or name another file")
         other.stdin.close()

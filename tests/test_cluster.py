@@ -1,4 +1,6 @@
-"""Folders and experiments on a Dask scheduler with two workers, all on this machine; what happens when one of them goes."""
+"""Folders and experiments on a Dask scheduler with two workers, all on this machine; what happens when one of them
+goes.
+"""
 
 import json
 import os
@@ -71,7 +73,9 @@ class Machines:
     def _start(self, what, *words):
         command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *map(str, words), "--no-dashboard"]
         log = (self._place / f"{what}.log").open("a")
-        running = subprocess.Popen(command, env=os.environ | ENVIRONMENT, stdout=log, stderr=log, start_new_session=True)
+        running = subprocess.Popen(
+            command, env=os.environ | ENVIRONMENT, stdout=log, stderr=log, start_new_session=True
+        )
         self._running.append(running)
         return running
 
@@ -87,7 +91,13 @@ def held(tmp_path_factory):
     """Holds the machines, which one test may take away from the others."""
     place = tmp_path_factory.mktemp("machines")
     machines = []
-    yield lambda: machines[-1] if machines and machines[-1].scheduler.poll() is None else machines.append(Machines(place)) or machines[-1]
+    yield (
+        lambda: (
+            machines[-1]
+            if machines and machines[-1].scheduler.poll() is None
+            else machines.append(Machines(place)) or machines[-1]
+        )
+    )
     for each in machines:
         each.end()
 
@@ -156,7 +166,8 @@ def test_the_same_bytes_also_where_a_worker_is_killed_in_the_middle(tdc, machine
 
 @pytest.mark.parametrize("kill", [False, True])
 @pytest.mark.parametrize(
-    "command, name, shape", [("complete-image", "large.npy", (100, 320)), ("complete-video", "clip.npy", (6, 40, 70, 3))]
+    "command, name, shape",
+    [("complete-image", "large.npy", (100, 320)), ("complete-video", "clip.npy", (6, 40, 70, 3))],
 )
 def test_regions_of_one_large_input_travel_there_as_arrays(tdc, machines, folder, command, name, shape, kill):
     values = np.random.default_rng(0).random(shape).astype(np.float32)
@@ -179,7 +190,10 @@ def test_a_picture_that_kills_its_workers_is_one_failed_file(tdc, machines, pict
     done = tdc("complete-image", "in", "-o", "out", *HOLES, "--cluster", machines.address)
     path = Path("in/deadly.png").absolute()
     assert (done.exit_code, sorted(contents("out"))) == (3, ["0.png", "1.png"])
-    words = "not done, because a worker process was killed; if memory was short, try fewer --jobs, or workers that have more"
+    words = (
+        "not done, because a worker process was killed; "
+        "if memory was short, try fewer --jobs, or workers that have more"
+    )
     assert done.stderr == f"tdc: {path}: {words}\n"
 
 
@@ -194,7 +208,18 @@ def test_an_experiment_runs_there(tdc, machines, monkeypatch):
 
 
 def test_ctrl_c_leaves_nothing_with_the_scheduler(machines, pictures):
-    words = [sys.executable, "-m", "tdc_cli", "complete-image", "in", "-o", "out", *HOLES, "--cluster", machines.address]
+    words = [
+        sys.executable,
+        "-m",
+        "tdc_cli",
+        "complete-image",
+        "in",
+        "-o",
+        "out",
+        *HOLES,
+        "--cluster",
+        machines.address,
+    ]
     environment = os.environ | ENVIRONMENT
     running = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts)
     wait_for(some_written, PATIENCE)
@@ -235,14 +260,21 @@ def test_a_worker_that_comes_later_is_looked_at_too(machines):
 def test_workers_of_other_versions_are_refused(tdc, machines, pictures, monkeypatch, change, words):
     monkeypatch.setattr(clusters, *change)
     done = tdc("complete-image", "in", "-o", "out", *HOLES, "--cluster", machines.address)
-    assert done.exit_code == 2 and done.stderr.startswith("tdc: worker tcp://127.0.0.1:") and done.stderr.endswith(f" {words}\n")
+    assert (
+        done.exit_code == 2
+        and done.stderr.startswith("tdc: worker tcp://127.0.0.1:")
+        and done.stderr.endswith(f" {words}\n")
+    )
     assert not Path("out").exists()
 
 
 def test_files_that_a_worker_does_not_see_are_named(machines, folder):
     path = folder / "elsewhere.png"
     words = "files must lie on a file system that all machines share, under the same names"
-    with pytest.raises(ClusterError, match=f"worker tcp://[0-9.:]+ does not see {path}; {words}"), connected(machines.address, reads=[path]):
+    with (
+        pytest.raises(ClusterError, match=f"worker tcp://[0-9.:]+ does not see {path}; {words}"),
+        connected(machines.address, reads=[path]),
+    ):
         pass
     with pytest.raises(ClusterError, match=f"^has another file as {folder / 'a.png'}; {words}"):
         suit(Terms(versions(), ((str(folder / "a.png"), 3),)))
@@ -272,14 +304,20 @@ def test_without_the_library_the_way_out_is_told(tdc, pictures, monkeypatch):
 
 def test_what_excludes_a_cluster(tdc, pictures):
     line = "--cluster and --jobs exclude each other: the cluster's workers do the work"
-    for words in (["complete-image", "in", "-o", "out"], ["complete-video", "in", "-o", "out.npy"], ["bench", "smoke", "-o", "out"]):
+    for words in (
+        ["complete-image", "in", "-o", "out"],
+        ["complete-video", "in", "-o", "out.npy"],
+        ["bench", "smoke", "-o", "out"],
+    ):
         done = tdc(*words, "--jobs", "2", "--cluster", "tcp://127.0.0.1:9")
         assert done.exit_code == 2 and done.stderr.startswith(f"tdc: {line}"), done.stderr
 
 
 def test_paths_are_those_of_all_machines(folder):
     request = Request(input="in/a.png", output="b.png", mask="alpha", report="r", add_noise=0.1).absolute()
-    assert (request.input, request.output, request.report) == tuple(folder / name for name in ("in/a.png", "b.png", "r"))
+    assert (request.input, request.output, request.report) == tuple(
+        folder / name for name in ("in/a.png", "b.png", "r")
+    )
     assert request.mask == "alpha" and request.html is None
     assert Request(input="-", output="-").absolute() == Request(input="-", output="-")
 
@@ -288,7 +326,10 @@ def test_a_scheduler_that_goes_is_one_line_and_the_rest_is_done_later(tdc, machi
     meanwhile(some_written, lambda: os.killpg(machines.scheduler.pid, signal.SIGKILL))
     done = tdc("complete-image", "in", "-o", "out", *HOLES, "--cluster", machines.address)
     assert done.exit_code == 1, done.stderr
-    assert done.stderr.startswith(f"tdc: {machines.address}: the scheduler has gone (") and len(done.stderr.splitlines()) == 1
+    assert (
+        done.stderr.startswith(f"tdc: {machines.address}: the scheduler has gone (")
+        and len(done.stderr.splitlines()) == 1
+    )
     assert 0 < len(written()) < 20
     assert tdc("complete-image", "in", "-o", "out", *HOLES, "--skip-existing").exit_code == 0
     assert contents("out") == expected

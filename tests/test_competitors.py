@@ -58,7 +58,9 @@ def test_modes_of_few_rows_weigh_little():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_command_line_takes_it(tdc, name):
-    report = report_of(tdc("complete-image", "a.png", "-o", "b.png", "--missing-ratio", "0.3", "--method", name, "--json"))
+    report = report_of(
+        tdc("complete-image", "a.png", "-o", "b.png", "--missing-ratio", "0.3", "--method", name, "--json")
+    )
     assert report["method"]["name"] == name
     assert report["metrics"]["all"]["psnr"] > report["metrics"]["incomplete"]["psnr"] + 6
 
@@ -81,7 +83,8 @@ def test_zeros_and_constants_come_back(name):
 
 @pytest.mark.parametrize("name", ["falrtc", "halrtc"])
 def test_both_reach_the_least_sum_of_nuclear_norms(name):
-    """Of the same convex problem, falrtc but for its smoothing; no step away within what is missing leads further down."""
+    """Of the same convex problem, falrtc but for its smoothing; no step away within what is missing leads further down.
+    """
     truth, observed = low_rank_tensor()
     found = run(name, np.where(observed, truth, np.nan), observed, iterations=2000, tolerance=1e-9).mean
     assert error(found, truth, observed) < 0.01
@@ -110,7 +113,9 @@ def test_smoothed_norms_fall_with_every_step_of_falrtc():
 
 
 def test_halrtc_starts_below_the_largest_singular_value():
-    """With the authors' fixed penalty nothing would be left of the unfoldings, and the mean of the picture would be the result."""
+    """With the authors' fixed penalty nothing would be left of the unfoldings, and the mean of the picture would be the
+    result.
+    """
     values = smooth(20, 24) / 255
     observed = np.random.default_rng(0).random(values.shape) > 0.9
     found = run("halrtc", values, observed).mean
@@ -124,7 +129,9 @@ def test_tsvd_recovers_a_tensor_of_low_tubal_rank_and_minds_its_modes():
     truth = np.fft.ifft(transformed).real
     observed = rng.random(truth.shape) > 0.4
     assert error(run("tsvd", np.where(observed, truth, np.nan), observed).mean, truth, observed) < 0.02
-    turned = run("tsvd", np.where(observed, truth, np.nan).transpose(0, 2, 1), observed.transpose(0, 2, 1)).mean.transpose(0, 2, 1)
+    turned = run(
+        "tsvd", np.where(observed, truth, np.nan).transpose(0, 2, 1), observed.transpose(0, 2, 1)
+    ).mean.transpose(0, 2, 1)
     assert error(turned, truth, observed) > 0.2
 
 
@@ -177,7 +184,9 @@ def test_the_flattened_sequence_is_the_minimiser(n, strength):
     steps = np.diff(np.eye(n), axis=0)
     expected = values
     if n > 1 and strength:
-        expected = values - steps.T @ lsq_linear(steps.T, values, bounds=(-strength, strength), tol=1e-14, max_iter=5000).x
+        expected = (
+            values - steps.T @ lsq_linear(steps.T, values, bounds=(-strength, strength), tol=1e-14, max_iter=5000).x
+        )
     np.testing.assert_allclose(flatten(values, strength), expected, atol=1e-6)
 
 
@@ -221,7 +230,9 @@ def test_the_scad_penalty_has_the_slope_that_it_says_and_weights_are_those_of_th
 
 def test_tmac_recovers_a_tensor_of_low_rank_with_ranks_that_grow():
     truth, observed = low_rank_tensor((24, 22, 20))
-    done = run("tmac", np.where(observed, truth, np.nan), observed, ranks=(1, 1, 1), most_ranks=(2, 2, 2), tolerance=1e-6)
+    done = run(
+        "tmac", np.where(observed, truth, np.nan), observed, ranks=(1, 1, 1), most_ranks=(2, 2, 2), tolerance=1e-6
+    )
     assert error(done.mean, truth, observed) < 1e-3
     assert done.rank["value"] == 2 and done.parameters["final_ranks"] == [2, 2, 2]
     low = run("tmac", np.where(observed, truth, np.nan), observed, ranks=(1, 1, 1), most_ranks=(1, 1, 1))

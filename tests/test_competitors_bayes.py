@@ -1,4 +1,6 @@
-"""Bayesian CP (fbcp, fbcp-image, fbcp-mp, brtf) and the fills that users know: objectives, recovery, units, the command line."""
+"""Bayesian CP (fbcp, fbcp-image, fbcp-mp, brtf) and the fills that users know: objectives, recovery, units, the command
+line.
+"""
 
 import importlib.util
 from pathlib import Path
@@ -168,7 +170,9 @@ def test_the_smallest_pictures_are_completed(name, shape):
 
 
 @pytest.mark.parametrize("name", (*BAYES, *FILLS))
-@pytest.mark.parametrize("unit", [2.0**20, 2.0**-20, 2.0**900, 2.0**-900])  # smoothing makes more of rounding with every iteration
+@pytest.mark.parametrize(
+    "unit", [2.0**20, 2.0**-20, 2.0**900, 2.0**-900]
+)  # smoothing makes more of rounding with every iteration
 def test_units_change_nothing(name, unit):
     values = smooth(14, 12) / 255
     observed = np.random.default_rng(1).random(values.shape) > 0.4
@@ -212,7 +216,9 @@ def test_smoothing_weighs_neighbours_and_leaves_a_single_row_alone():
 def test_the_mixture_prior_helps_where_most_is_missing():
     values = smooth(40, 36) / 255
     observed = np.random.default_rng(1).random(values.shape) > 0.85
-    plain, smoothed = (error(run(name, values, observed, rank=30).mean, values, ~observed) for name in ("fbcp-image", "fbcp-mp"))
+    plain, smoothed = (
+        error(run(name, values, observed, rank=30).mean, values, ~observed) for name in ("fbcp-image", "fbcp-mp")
+    )
     assert smoothed < 0.7 * plain
 
 
@@ -275,7 +281,9 @@ def test_whole_pixels_are_filled_as_opencv_fills_a_picture(name):
 def test_a_channel_without_any_observed_entry_is_refused(name):
     values, observed = np.ones((6, 6, 3)), np.ones((6, 6, 3), dtype=bool)
     observed[..., 1] = False
-    with pytest.raises(InputError, match=rf"{name} needs at least one observed entry in every channel; try `method=datc`"):
+    with pytest.raises(
+        InputError, match=rf"{name} needs at least one observed entry in every channel; try `method=datc`"
+    ):
         run(name, values, observed)
 
 
@@ -310,7 +318,9 @@ def test_through_the_command_line(tdc, name):
     needed = methods.get(name).needs
     if needed is not None:
         pytest.importorskip(needed, reason="the extra bench is not installed")
-    result = tdc("complete-image", "a.png", "-o", "b.png", "--method", name, "--mask", "m.png", "--reference", "a.png", "--json")
+    result = tdc(
+        "complete-image", "a.png", "-o", "b.png", "--method", name, "--mask", "m.png", "--reference", "a.png", "--json"
+    )
     report = report_of(result)
     known = pixels("m.png") == 0
     assert np.array_equal(pixels("b.png")[known], pixels("a.png")[known])
@@ -322,13 +332,20 @@ def test_through_the_command_line(tdc, name):
 @pytest.mark.parametrize(("name", "needed"), [("telea", "cv2"), ("navier-stokes", "cv2"), ("cp-masked", "tensorly")])
 def test_a_library_that_is_not_there_is_named_with_its_extra(tdc, monkeypatch, name, needed):
     find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda wanted, *more: None if wanted == needed else find(wanted, *more))
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda wanted, *more: None if wanted == needed else find(wanted, *more)
+    )
     result = tdc("complete-image", "a.png", "-o", "b.png", "--method", name, "--mask", "m.png")
     assert result.exit_code == 2
-    assert result.stderr == f"tdc: method {name} needs {needed}, which is not installed; try: pip install 'tdc-cli[bench]'\n"
+    assert (
+        result.stderr
+        == f"tdc: method {name} needs {needed}, which is not installed; try: pip install 'tdc-cli[bench]'\n"
+    )
     assert not Path("b.png").exists()
 
 
 def test_fbcp_defaults_are_those_of_its_authors():
-    assert methods.get("fbcp-mp").configure({}) == fbcp_image.Config(rank=100, iterations=30, tolerance=1e-4, smoothing=1.0)
+    assert methods.get("fbcp-mp").configure({}) == fbcp_image.Config(
+        rank=100, iterations=30, tolerance=1e-4, smoothing=1.0
+    )
     assert (fbcp.start_rank(fbcp.Config(), 100_000), fbcp.start_rank(fbcp.Config(), 100_001)) == (30, 100)

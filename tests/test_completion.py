@@ -1,4 +1,6 @@
-"""Completion in the shells themselves: each one is started on a terminal, and a line is typed into it up to the Tab key."""
+"""Completion in the shells themselves: each one is started on a terminal, and a line is typed into it up to the Tab
+key.
+"""
 
 import os
 import pty
@@ -33,7 +35,9 @@ class Terminal:
         self.pid, self.master = pty.fork()
         if self.pid == 0:
             path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
-            os.execvpe(words[0], words, {"PATH": path, "HOME": str(home), "TERM": "dumb", "LANG": "C.UTF-8", "PS1": "> "})
+            os.execvpe(
+                words[0], words, {"PATH": path, "HOME": str(home), "TERM": "dumb", "LANG": "C.UTF-8", "PS1": "> "}
+            )
 
     def read_until(self, done, seconds=30):
         """What is shown until ``done(text)``, or so far when the time is over."""
@@ -122,11 +126,15 @@ def test_a_broken_configuration_file_does_not_stop_completion(folder):
 
 
 def test_completion_loads_nothing_heavy(folder):
-    code = ("import sys\nfrom tdc_cli.cli.main import main\n"
-            "try: main(prog_name='tdc')\nexcept SystemExit: pass\n"
-            "print([m for m in ('numpy', 'PIL', 'scipy', 'numba', 'tqdm') if m in sys.modules], file=sys.stderr)")  # fmt: skip
+    code = (
+        "import sys\nfrom tdc_cli.cli.main import main\n"
+        "try: main(prog_name='tdc')\nexcept SystemExit: pass\n"
+        "print([m for m in ('numpy', 'PIL', 'scipy', 'numba', 'tqdm') if m in sys.modules], file=sys.stderr)"
+    )
     variables = {"_TDC_COMPLETE": "bash_complete", "COMP_WORDS": "tdc complete-image --method ", "COMP_CWORD": "3"}
-    done = subprocess.run([sys.executable, "-c", code], env=os.environ | variables, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | variables, capture_output=True, text=True, timeout=60
+    )
     assert "patches" in done.stdout and done.stderr == "[]\n"
 
 

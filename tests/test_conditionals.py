@@ -1,7 +1,8 @@
-"""Every conditional against the joint density: along one unknown, log_joint(a) - log_joint(b) is the conditional's difference.
+"""Every conditional against the joint density: along one unknown, log_joint(a) - log_joint(b) is the conditional's
+difference.
 
-The collapsed sampler's conditionals have ``e`` integrated out. Their joint density is `log_joint` less the log density of ``e``
-given everything else, which is the same number for every ``e`` only if eq33 is right; that is tested first.
+The collapsed sampler's conditionals have ``e`` integrated out. Their joint density is `log_joint` less the log density
+of ``e`` given everything else, which is the same number for every ``e`` only if eq33 is right; that is tested first.
 """
 
 from dataclasses import astuple, replace
@@ -33,11 +34,18 @@ def make(kind, seed=0, shape=SHAPE):
     observed = rng.random(shape) < 0.7
     coherences = tuple(Coherence.of(n, 0.3, 2.0) for n in shape) if kind == "coherent" else None
     constant = kind == "constant"
-    state, values = draw_prior(shape, observed, RANK, COMPONENTS, PRIORS, rng, constant_residual=constant, coherences=coherences)
+    state, values = draw_prior(
+        shape, observed, RANK, COMPONENTS, PRIORS, rng, constant_residual=constant, coherences=coherences
+    )
     tensor = np.full(shape, np.nan)
     tensor[observed] = values
-    problem = Problem.of(Observed.of(tensor, observed), PRIORS, constant_residual=constant, learn_noise=kind == "learnt",
-                         coherences=coherences)
+    problem = Problem.of(
+        Observed.of(tensor, observed),
+        PRIORS,
+        constant_residual=constant,
+        learn_noise=kind == "learnt",
+        coherences=coherences,
+    )
     return problem, replace(state, noise_precision=float(state.noise_precision)), rng
 
 
@@ -85,8 +93,12 @@ def test_joint_density_is_the_product_of_its_laws(case):
     total = stats.norm.logpdf(state.weights, 0.0, np.sqrt(state.weight_variances)).sum()
     total += stats.expon.logpdf(state.weight_variances, scale=2.0 / state.weight_rates).sum()
     total += stats.gamma.logpdf(state.weight_rates, p.kappa_shape, scale=1.0 / p.kappa_rate).sum()
-    for u, mean, precision, coherence in zip(state.factors, state.factor_means, state.factor_precisions, problem.coherences):
-        q = precision * np.eye(len(u)) + (0 if coherence is None else coherence.strength * neighbour_laplacian(coherence))
+    for u, mean, precision, coherence in zip(
+        state.factors, state.factor_means, state.factor_precisions, problem.coherences
+    ):
+        q = precision * np.eye(len(u)) + (
+            0 if coherence is None else coherence.strength * neighbour_laplacian(coherence)
+        )
         total += stats.multivariate_normal.logpdf(u.T, np.full(len(u), mean), np.linalg.inv(q)).sum()
         total += stats.norm.logpdf(mean, p.factor_mean, 1.0 / np.sqrt(p.factor_strength * precision))
         total += stats.gamma.logpdf(precision, p.factor_shape, scale=1.0 / p.factor_rate)
@@ -100,7 +112,9 @@ def test_joint_density_is_the_product_of_its_laws(case):
         z = state.labels
         total += log_normal(problem.data.values, x + state.residuals, state.noise_precision)
         total += log_normal(state.residuals, state.component_means[z], state.component_precisions[z])
-        total += np.log(state.component_weights[z]).sum() + stats.dirichlet.logpdf(state.component_weights, p.concentration)
+        total += np.log(state.component_weights[z]).sum() + stats.dirichlet.logpdf(
+            state.component_weights, p.concentration
+        )
         total += log_normal(state.component_means, p.residual_mean, p.residual_strength * state.component_precisions)
         total += stats.gamma.logpdf(state.component_precisions, p.residual_shape, scale=1.0 / p.residual_rate).sum()
     np.testing.assert_allclose(log_joint(problem, state), total, rtol=1e-12)
@@ -131,7 +145,9 @@ def test_residuals(mixture):
 def test_residuals_of_a_constant_component():
     mean, precision = given.residual_posterior(np.array([3.0]), 4.0, np.array([0.5]), np.array([np.inf]))
     assert mean == 0.5 and np.isinf(precision)
-    assert given.draw_residuals(np.array([3.0]), 4.0, np.array([0.5]), np.array([np.inf]), np.random.default_rng(0)) == 0.5
+    assert (
+        given.draw_residuals(np.array([3.0]), 4.0, np.array([0.5]), np.array([np.inf]), np.random.default_rng(0)) == 0.5
+    )
 
 
 def test_observation_law(case):
@@ -151,8 +167,18 @@ def sums(problem, state, mode):
     """What `segment_products` accumulates for the rows of `mode`: batch, Gram matrices, right sides."""
     batch = problem.batches[mode][0] if problem.coherences[mode] is None else one_batch(problem, mode)
     grams, products = np.zeros((len(batch.begins), RANK, RANK)), np.zeros((len(batch.begins), RANK))
-    kernels.segment_products(np.concatenate(state.factors), problem.first, problem.data.coordinates, problem.data.order[mode],
-                             batch.begins, batch.ends, mode, *sampler.observation_law(problem, state), grams, products)
+    kernels.segment_products(
+        np.concatenate(state.factors),
+        problem.first,
+        problem.data.coordinates,
+        problem.data.order[mode],
+        batch.begins,
+        batch.ends,
+        mode,
+        *sampler.observation_law(problem, state),
+        grams,
+        products,
+    )
     return batch, grams, products
 
 
@@ -199,7 +225,9 @@ def test_weights_one_by_one(case):
         mean, spread = scalar_law(draw, noise, r)
         now = np.where(np.arange(RANK) < r, draw(noise), state.weights)
         a, b = replace(state, weights=now), replace(state, weights=np.where(np.arange(RANK) == r, now + 0.7, now))
-        agrees(problem, a, b, stats.norm.logpdf(a.weights[r], mean, spread) - stats.norm.logpdf(b.weights[r], mean, spread))
+        agrees(
+            problem, a, b, stats.norm.logpdf(a.weights[r], mean, spread) - stats.norm.logpdf(b.weights[r], mean, spread)
+        )
 
 
 def scalar_law(draw, noise, place):
@@ -215,11 +243,15 @@ def test_factor_rows_as_a_block(case, mode):
     problem, state, rng = case
     batch, grams, products = sums(problem, state, mode)
     factor, rows = state.factors[mode], np.arange(SHAPE[mode])
-    prior = given.row_prior(factor, rows, state.factor_means[mode], state.factor_precisions[mode], problem.coherences[mode])
+    prior = given.row_prior(
+        factor, rows, state.factor_means[mode], state.factor_precisions[mode], problem.coherences[mode]
+    )
 
     def draw(noise):
         out = np.empty(factor.shape)
-        kernels.draw_rows(grams.copy(), products.copy(), batch.bounds, state.weights, *prior, np.tile(noise, (len(rows), 1)), out)
+        kernels.draw_rows(
+            grams.copy(), products.copy(), batch.bounds, state.weights, *prior, np.tile(noise, (len(rows), 1)), out
+        )
         return out
 
     mean = draw(np.zeros(RANK))
@@ -227,7 +259,13 @@ def test_factor_rows_as_a_block(case, mode):
     for i in rows:
         other = with_row(state, mode, i, rng.standard_normal(RANK))
         law = stats.multivariate_normal(mean[i], roots[i] @ roots[i].T)
-        agrees(problem, state, other, law.logpdf(factor[i]) - law.logpdf(other.factors[mode][i]), log_joint_without_residuals)
+        agrees(
+            problem,
+            state,
+            other,
+            law.logpdf(factor[i]) - law.logpdf(other.factors[mode][i]),
+            log_joint_without_residuals,
+        )
 
 
 def with_row(state, mode, row, values):
@@ -251,8 +289,20 @@ def test_factor_rows_one_by_one(case, mode):
         def draw(values, i=i, rows=rows, prior=prior):
             stack = np.concatenate(state.factors)
             errors = data.values - state.residuals - sampler.cp_values(problem, state)
-            kernels.draw_rows_one_by_one(stack, first, data.coordinates, data.order[mode], data.offsets[mode], mode, rows,
-                                         state.noise_precision, state.weights, *prior, values[None], errors)
+            kernels.draw_rows_one_by_one(
+                stack,
+                first,
+                data.coordinates,
+                data.order[mode],
+                data.offsets[mode],
+                mode,
+                rows,
+                state.noise_precision,
+                state.weights,
+                *prior,
+                values[None],
+                errors,
+            )
             row = stack[first[mode] + i]
             x = sampler.cp_values(problem, with_row(state, mode, i, row))
             np.testing.assert_allclose(errors, data.values - state.residuals - x, atol=1e-10)
@@ -261,8 +311,13 @@ def test_factor_rows_one_by_one(case, mode):
         for r in range(RANK):
             mean, spread = scalar_law(draw, noise, r)
             now = np.where(np.arange(RANK) < r, draw(noise), state.factors[mode][i])
-            a, b = with_row(state, mode, i, now), with_row(state, mode, i, np.where(np.arange(RANK) == r, now + 0.7, now))
-            agrees(problem, a, b, stats.norm.logpdf(now[r], mean, spread) - stats.norm.logpdf(now[r] + 0.7, mean, spread))
+            a, b = (
+                with_row(state, mode, i, now),
+                with_row(state, mode, i, np.where(np.arange(RANK) == r, now + 0.7, now)),
+            )
+            agrees(
+                problem, a, b, stats.norm.logpdf(now[r], mean, spread) - stats.norm.logpdf(now[r] + 0.7, mean, spread)
+            )
 
 
 def test_least_squares_form_gives_the_conditional_means(case):
@@ -272,11 +327,15 @@ def test_least_squares_form_gives_the_conditional_means(case):
     last = problem.mode_order()[-1]
     at_weights = replace(state, weights=new.weights)
     step = 0.5 * rng.standard_normal(RANK)
-    up, down = (log_joint_without_residuals(problem, replace(at_weights, weights=new.weights + s * step)) for s in (1, -1))
+    up, down = (
+        log_joint_without_residuals(problem, replace(at_weights, weights=new.weights + s * step)) for s in (1, -1)
+    )
     np.testing.assert_allclose(up, down, rtol=1e-9)
     rows = problem.batches[last][-1].rows
-    up, down = (log_joint_without_residuals(problem, with_row(new, last, rows[-1], new.factors[last][rows[-1]] + s * step))
-                for s in (1, -1))
+    up, down = (
+        log_joint_without_residuals(problem, with_row(new, last, rows[-1], new.factors[last][rows[-1]] + s * step))
+        for s in (1, -1)
+    )
     np.testing.assert_allclose(up, down, rtol=1e-9)
 
 
@@ -299,7 +358,8 @@ def test_weight_variances(case):
 @pytest.mark.parametrize("size", [1e-12, 1e-8, 1e-4, 1e-2, 1.0, 30.0, 1e3])
 @pytest.mark.parametrize("rate", [0.01, 4.0])
 def test_drawn_weight_variances_follow_their_law(size, rate):
-    """eq19, Kolmogorov-Smirnov. 1/gamma is inverse Gaussian, which gives the distribution function without quadrature."""
+    """eq19, Kolmogorov-Smirnov. 1/gamma is inverse Gaussian, which gives the distribution function without quadrature.
+    """
     n = 20_000
     sign = np.where(np.arange(n) % 2, 1.0, -1.0)
     drawn = given.draw_weight_variances(size * sign, np.full(n, rate), np.random.default_rng(3))
@@ -376,7 +436,9 @@ def test_factor_precisions(case):
             shape, rate = given.factor_precision_posterior(factor, mean, problem.priors)
             claimed = np.subtract(*stats.gamma.logpdf([a, b], shape, scale=1.0 / rate))
         else:
-            claimed = np.subtract(*(given.log_coherent_precision(t, factor, mean, problem.priors, coherence) for t in (a, b)))
+            claimed = np.subtract(
+                *(given.log_coherent_precision(t, factor, mean, problem.priors, coherence) for t in (a, b))
+            )
         agrees(problem, state, other, claimed)
 
 
@@ -396,13 +458,28 @@ def test_scale_of_a_coherent_mode():
                            weights=state.weights / grown, weight_variances=state.weight_variances / grown**2,
                            weight_rates=state.weight_rates * grown**2)
 
-        jacobian = factor.size + 1 - 2 - RANK - 2 * RANK + 2 * RANK  # U, mu, tau, lambda, gamma, kappa: powers of the scale
+        jacobian = (
+            factor.size + 1 - 2 - RANK - 2 * RANK + 2 * RANK
+        )  # U, mu, tau, lambda, gamma, kappa: powers of the scale
         for shift in (-0.7, 0.3):
-            claimed = np.subtract(*(given.log_scale_density(s, factor, state.factor_means[k], state.factor_precisions[k],
-                                                            state.weight_rates, problem.priors, problem.coherences[k])
-                                    for s in (shift, 0.0)))
+            claimed = np.subtract(
+                *(
+                    given.log_scale_density(
+                        s,
+                        factor,
+                        state.factor_means[k],
+                        state.factor_precisions[k],
+                        state.weight_rates,
+                        problem.priors,
+                        problem.coherences[k],
+                    )
+                    for s in (shift, 0.0)
+                )
+            )
             agrees(problem, moved(shift), state, claimed - jacobian * shift)
-        np.testing.assert_allclose(sampler.cp_values(problem, moved(0.4)), sampler.cp_values(problem, state), rtol=1e-12)
+        np.testing.assert_allclose(
+            sampler.cp_values(problem, moved(0.4)), sampler.cp_values(problem, state), rtol=1e-12
+        )
 
 
 def test_drawn_factor_precisions_with_coherence():
@@ -446,7 +523,9 @@ def test_neighbour_weights():
 
 
 def probabilities(values, state, variances):
-    """Chances of every label for each of `values`, (len(values), D), read off `draw_labels` on an even grid of uniforms."""
+    """Chances of every label for each of `values`, (len(values), D), read off `draw_labels` on an even grid of
+    uniforms.
+    """
     n = 100_000
     uniforms, labels = (np.arange(n) + 0.5) / n, np.empty(n, dtype=np.int64)
     logs, means = np.log(state.component_weights), state.component_means
@@ -468,8 +547,12 @@ def test_labels(mixture, collapsed):
     density = log_joint_without_residuals if collapsed else log_joint
     found = probabilities(values[:10], state, variances)
     for i in range(10):
-        logs = np.array([density(problem, replace(state, labels=np.where(np.arange(problem.data.size) == i, d, state.labels)))
-                         for d in range(COMPONENTS)])
+        logs = np.array(
+            [
+                density(problem, replace(state, labels=np.where(np.arange(problem.data.size) == i, d, state.labels)))
+                for d in range(COMPONENTS)
+            ]
+        )
         expected = np.exp(logs - logs.max())
         np.testing.assert_allclose(found[i], expected / expected.sum(), atol=2e-5)
 
@@ -493,7 +576,9 @@ def test_component_precisions(mixture):
     shape, rate = given.component_precision_posterior(count, deviation, state.component_means, problem.priors)
     other = replace(state, component_precisions=rng.gamma(3.0, size=COMPONENTS))
     law = stats.gamma(shape, scale=1.0 / rate)
-    agrees(problem, state, other, np.sum(law.logpdf(state.component_precisions) - law.logpdf(other.component_precisions)))
+    agrees(
+        problem, state, other, np.sum(law.logpdf(state.component_precisions) - law.logpdf(other.component_precisions))
+    )
 
 
 def test_mixture_weights(mixture):
@@ -568,8 +653,13 @@ def corner(name):
     if name == "pi is zero":
         state = replace(state, component_weights=np.array([0.0, 1.0, 0.0]), labels=np.ones_like(state.labels))
     if name == "one component":
-        state = replace(state, labels=np.zeros_like(state.labels), component_means=np.zeros(1), component_precisions=np.ones(1),
-                        component_weights=np.ones(1))
+        state = replace(
+            state,
+            labels=np.zeros_like(state.labels),
+            component_means=np.zeros(1),
+            component_precisions=np.ones(1),
+            component_weights=np.ones(1),
+        )
     if name == "one entry":
         observed[:] = False
         observed[1, 1, 1] = True
@@ -583,8 +673,18 @@ def corner(name):
 
 
 @both_samplers
-@pytest.mark.parametrize("name", ["empty slices", "empty component", "pi is zero", "one component", "one entry", "weight is zero",
-                                  "no low-rank part"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "empty slices",
+        "empty component",
+        "pi is zero",
+        "one component",
+        "one entry",
+        "weight is zero",
+        "no low-rank part",
+    ],
+)
 def test_corners_stay_finite(name, sweep):
     problem, state, _ = corner(name)
     run(problem, state, sweep)
@@ -594,8 +694,9 @@ def test_an_empty_component_keeps_its_parameters():
     """Its prior of shape 1e-6 cannot be drawn from: almost every draw underflows to 0."""
     rng = np.random.default_rng(0)
     means, precisions = np.array([0.0, 3.0]), np.array([1.0, 7.0])
-    new_means, new_precisions = given.draw_components(rng.standard_normal(50), np.zeros(50, dtype=np.int64), means, precisions,
-                                                      Priors(), rng)
+    new_means, new_precisions = given.draw_components(
+        rng.standard_normal(50), np.zeros(50, dtype=np.int64), means, precisions, Priors(), rng
+    )
     assert (new_means[1], new_precisions[1]) == (3.0, 7.0)
     assert new_means[0] != 0.0 and new_precisions[0] != 1.0
 

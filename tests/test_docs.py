@@ -75,7 +75,9 @@ def option_table(name):
     rows = ["| option | meaning |", "|---|---|"]
     for option in (p for p in command.params if isinstance(p, click.Option)):
         value = "" if option.is_flag or option.secondary_opts else f" {option.make_metavar(click.Context(command))}"
-        names = ", ".join(f"`{flag}{value if flag.startswith('--') else ''}`" for flag in (*option.opts, *option.secondary_opts))
+        names = ", ".join(
+            f"`{flag}{value if flag.startswith('--') else ''}`" for flag in (*option.opts, *option.secondary_opts)
+        )
         words = option.help.replace("|", "\\|")
         default = f"  [default: {option.default}]" if option.show_default else ""
         rows.append(f"| {names.replace('|', chr(92) + '|')} | {words}{default} |")
@@ -106,7 +108,9 @@ def test_relative_links_lead_somewhere():
 
 def test_the_scripts_for_python_run(tmp_path):
     shutil.copytree(ROOT / "sample_data", tmp_path / "sample_data")
-    script = "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"), re.S))
+    script = "\n".join(
+        re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"), re.S)
+    )
     checks = """
 assert error < 0.03 and 0.8 < inside.mean() < 0.98
 from click.testing import CliRunner
@@ -115,11 +119,15 @@ words = "sample_data/camera.png -o other.png --mask sample_data/mask_scratches.p
 assert CliRunner().invoke(main, ["complete-image", *words.split()]).exit_code == 0
 assert np.array_equal(np.asarray(Image.open("filled.png")), np.asarray(Image.open("other.png")))
 """
-    done = subprocess.run([sys.executable, "-c", script + checks], cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-c", script + checks], cwd=tmp_path, capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("2 ")
 
 
 if __name__ == "__main__":
     for name in TABLED:
-        put_between(ROOT / "docs" / "cli.md", f"<!-- options of {name} -->", "<!-- end of options -->", option_table(name))
+        put_between(
+            ROOT / "docs" / "cli.md", f"<!-- options of {name} -->", "<!-- end of options -->", option_table(name)
+        )

@@ -5,19 +5,36 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.parametrize("name, way", [
-    ("f.exr", "is OpenEXR, which is not read; convert it to TIFF of floats: oiiotool 'f.exr' -o 'f.tif'"),
-    ("f.DPX", "is a frame of scanned film, which is not read; convert it to TIFF of 16 bits: oiiotool 'f.DPX' -d uint16 -o 'f.tif'"),
-    ("f.jp2", "is JPEG 2000, which is not read; convert it to TIFF, which keeps its depth: opj_decompress -i 'f.jp2' -o 'f.tif'"),
-    ("f.heic", "is HEIF, which is not read; convert it to PNG: heif-dec 'f.heic' 'f.png'"),
-    ("f.psd", "is Photoshop's own, which is not read; take its flattened picture: magick 'f.psd[0]' 'f.tif'"),
-    ("f.NEF", "is a raw file of a camera, which is not read; develop it first: dcraw_emu -T -4 'f.NEF'"),
-    ("f.nii.gz", "is NIfTI, which is not read; docs/python.md has the lines for it with nibabel and tdc_cli.complete"),
-    ("f.fits", "is FITS, which is not read; docs/python.md has the lines for it with astropy and tdc_cli.complete"),
-    ("f.nc", "is NetCDF, which is not read; docs/python.md has the lines for it with xarray and tdc_cli.complete"),
-    ("f.h5", "is HDF5, which is not read; docs/python.md has the lines for it with h5py and tdc_cli.complete"),
-    ("f.csv", "is a table, which is not read; docs/python.md has the lines for it with pandas and tdc_cli.complete"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, way",
+    [
+        ("f.exr", "is OpenEXR, which is not read; convert it to TIFF of floats: oiiotool 'f.exr' -o 'f.tif'"),
+        (
+            "f.DPX",
+            "is a frame of scanned film, which is not read; convert it to TIFF of 16 bits: oiiotool 'f.DPX' -d uint16 "
+            "-o 'f.tif'",
+        ),
+        (
+            "f.jp2",
+            "is JPEG 2000, which is not read; convert it to TIFF, which keeps its depth: opj_decompress -i 'f.jp2' -o "
+            "'f.tif'",
+        ),
+        ("f.heic", "is HEIF, which is not read; convert it to PNG: heif-dec 'f.heic' 'f.png'"),
+        ("f.psd", "is Photoshop's own, which is not read; take its flattened picture: magick 'f.psd[0]' 'f.tif'"),
+        ("f.NEF", "is a raw file of a camera, which is not read; develop it first: dcraw_emu -T -4 'f.NEF'"),
+        (
+            "f.nii.gz",
+            "is NIfTI, which is not read; docs/python.md has the lines for it with nibabel and tdc_cli.complete",
+        ),
+        ("f.fits", "is FITS, which is not read; docs/python.md has the lines for it with astropy and tdc_cli.complete"),
+        ("f.nc", "is NetCDF, which is not read; docs/python.md has the lines for it with xarray and tdc_cli.complete"),
+        ("f.h5", "is HDF5, which is not read; docs/python.md has the lines for it with h5py and tdc_cli.complete"),
+        (
+            "f.csv",
+            "is a table, which is not read; docs/python.md has the lines for it with pandas and tdc_cli.complete",
+        ),
+    ],
+)
 def test_every_command_names_the_way_out(tdc, name, way):
     Path(name).write_bytes(b"anything")
     for command in ("complete-image", "complete-video", "complete-tensor"):
@@ -29,7 +46,9 @@ def test_frames_of_such_a_format_too(tdc):
     Path("scan").mkdir()
     Path("scan/0001.dpx").write_bytes(b"SDPX")
     result = tdc("complete-video", "scan", "-o", "b", "--missing-ratio", "0.1")
-    assert result.exit_code == 2 and result.stderr.startswith("tdc: scan/0001.dpx: is a frame of scanned film, which is not read; convert")
+    assert result.exit_code == 2 and result.stderr.startswith(
+        "tdc: scan/0001.dpx: is a frame of scanned film, which is not read; convert"
+    )
 
 
 def test_an_output_of_such_a_format_names_those_that_are_written(tdc):

@@ -1,4 +1,6 @@
-"""Large holes filled with what looks right: structures go on, repetition keeps its beat, nothing depends on what is hidden."""
+"""Large holes filled with what looks right: structures go on, repetition keeps its beat, nothing depends on what is
+hidden.
+"""
 
 import numba
 import numpy as np
@@ -150,7 +152,10 @@ def test_a_hole_at_the_border():
 def test_nothing_to_copy_is_an_error():
     observed = np.zeros((8, 8, 2), bool)
     observed[..., 0] = True
-    with pytest.raises(InputError, match=r"^exemplar copies whole pixels, and no pixel is observed in all channels; try method patches$"):
+    with pytest.raises(
+        InputError,
+        match=r"^exemplar copies whole pixels, and no pixel is observed in all channels; try method patches$",
+    ):
         exemplar.complete(np.ones(observed.shape), observed, rng=np.random.default_rng(0))
     hole = HOLE[50:110, 50:110]
     with pytest.raises(InputError, match=r"^exemplar copies whole pixels, and no pixel of `source` is observed"):

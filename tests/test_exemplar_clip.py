@@ -1,4 +1,6 @@
-"""Large holes of clips: frames show each other's holes where what surrounds them moves, and what none shows moves along."""
+"""Large holes of clips: frames show each other's holes where what surrounds them moves, and what none shows moves
+along.
+"""
 
 from itertools import pairwise
 
@@ -35,7 +37,9 @@ def moving_box(side=24, step=12):
 
 def filled(name, truth, lost, seed=0):
     method = methods.get(name)
-    return solve(method, method.configure({"frames": truth.ndim - 1}), truth.copy(), ~lost, rng=np.random.default_rng(seed))
+    return solve(
+        method, method.configure({"frames": truth.ndim - 1}), truth.copy(), ~lost, rng=np.random.default_rng(seed)
+    )
 
 
 @pytest.mark.parametrize("name", ["auto", "exemplar"])
@@ -58,7 +62,11 @@ def test_what_no_frame_shows_moves_with_what_surrounds_it():
     assert np.abs(kept).mean() < 0.2 * np.abs(changed).mean()  # moved along, it is the same
     theirs = np.diff(truth[lost.any(axis=2)], axis=1)
     assert 0.7 < np.abs(np.diff(done.mean[lost.any(axis=2)], axis=1)).mean() / np.abs(theirs).mean() < 1.3
-    assert 0.8 < np.abs(np.diff(done.mean[22:48, 27:63], axis=0)).mean() / np.abs(np.diff(truth[22:48, 27:63], axis=0)).mean() < 1.25
+    assert (
+        0.8
+        < np.abs(np.diff(done.mean[22:48, 27:63], axis=0)).mean() / np.abs(np.diff(truth[22:48, 27:63], axis=0)).mean()
+        < 1.25
+    )
     assert 0 < done.invented.sum() < lost.sum()
     assert np.array_equal(done.mean[~lost], truth[~lost])
 

@@ -11,11 +11,14 @@ HEIGHT, WIDTH, SIZE = 19, 23, 5
 
 @pytest.fixture
 def scene():
-    """Layers that repeat every 6 columns and 5 rows, a hole, and sources of the patches over it, a few of them missing."""
+    """Layers that repeat every 6 columns and 5 rows, a hole, and sources of the patches over it, a few of them missing.
+    """
     rng = np.random.default_rng(11)
     tile = rng.integers(-kernels.LARGEST, kernels.LARGEST + 1, (5, 6, 3))
     layers = np.tile(tile, (4, 4, 1))[:HEIGHT, :WIDTH].astype(np.int16)
-    layers += rng.integers(-3, 4, layers.shape).astype(np.int16).clip(-kernels.LARGEST - layers, kernels.LARGEST - layers)
+    layers += (
+        rng.integers(-3, 4, layers.shape).astype(np.int16).clip(-kernels.LARGEST - layers, kernels.LARGEST - layers)
+    )
     hole = np.zeros((HEIGHT, WIDTH), bool)
     hole[6:11, 8:14] = True
     over = np.zeros((HEIGHT, WIDTH), bool)

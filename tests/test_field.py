@@ -80,7 +80,9 @@ def test_mean_is_that_of_dense_algebra(exact, noise, channels):
 
 @pytest.mark.parametrize("noise", [0.0, 0.05, 1.0])
 def test_deviations_have_the_covariance_of_dense_algebra(exact, noise):
-    """A sample is linear in its random numbers: those of a basis, one after the other, give its covariance without any chance."""
+    """A sample is linear in its random numbers: those of a basis, one after the other, give its covariance without any
+    chance.
+    """
     values, observed = rough(5, 4, 2)
     covariance = COVARIANCE[:2, :2]
     wanted = dense(values, observed, covariance, noise, np.zeros(2))[1]
@@ -152,7 +154,9 @@ def test_scale_and_offset_carry_over(noise):
     values, observed = rough(20, 18)
     one, sd = field.solve_with_sd(values, observed, noise, rng=np.random.default_rng(0), count=4)
     scaled_noise = noise and noise * 1e6
-    other, scaled = field.solve_with_sd(values * 1000 + 50, observed, scaled_noise, rng=np.random.default_rng(0), count=4)
+    other, scaled = field.solve_with_sd(
+        values * 1000 + 50, observed, scaled_noise, rng=np.random.default_rng(0), count=4
+    )
     spread = np.nanstd(values)
     assert np.allclose(other.mean, one.mean * 1000 + 50, rtol=0, atol=1e-4 * spread * 1000)
     assert np.allclose(other.channel_covariance, one.channel_covariance * 1e6, rtol=1e-4)
@@ -187,7 +191,9 @@ def test_a_channel_without_observed_entries_follows_the_others():
 def test_values_of_any_size_are_completed(scale):
     values, observed = rough(16, 16)
     method = methods.get("field")
-    one, other = (solve(method, method.configure({}), v, observed, rng=np.random.default_rng(0)) for v in (values, values * scale))
+    one, other = (
+        solve(method, method.configure({}), v, observed, rng=np.random.default_rng(0)) for v in (values, values * scale)
+    )
     assert np.allclose(other.mean / scale, one.mean, rtol=1e-4) and np.allclose(other.sd / scale, one.sd, rtol=1e-4)
 
 
@@ -216,7 +222,8 @@ def test_many_channels_go_in_groups():
     assert (fitted.channel_covariance[:7, 7:] == 0).all() and (fitted.channel_covariance[:7, :7] > 0).all()
 
 
-# -- windows ------------------------------------------------------------------------------------------------------------------
+# -- windows
+# ------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -257,7 +264,9 @@ def test_only_windows_with_something_missing_are_worked_on(small_windows, monkey
     observed[70:74, 70:74] = False
     told = []
     fitted = field.solve(values, observed, monitor=lambda done, total, label: told.append((done, total, label)))
-    assert next(line for line in told if line[2] == "picture")[1] == told[-1][1] == field.STEPS + 1  # one window, not sixteen
+    assert (
+        next(line for line in told if line[2] == "picture")[1] == told[-1][1] == field.STEPS + 1
+    )  # one window, not sixteen
     assert np.array_equal(fitted.mean[observed], values[observed])
     assert np.abs(fitted.mean - values).max() < 0.02
 
@@ -265,7 +274,9 @@ def test_only_windows_with_something_missing_are_worked_on(small_windows, monkey
 def test_the_inside_of_a_large_hole_comes_from_a_coarser_grid(small_windows):
     values, observed = smooth(120, 120) / 255, np.ones((120, 120, 3), dtype=bool)
     observed[20:100, 20:100] = False
-    fitted, sd = field.solve_with_sd(np.where(observed, values, np.nan), observed, rng=np.random.default_rng(0), count=8)
+    fitted, sd = field.solve_with_sd(
+        np.where(observed, values, np.nan), observed, rng=np.random.default_rng(0), count=8
+    )
     group = field._Group(values, observed, ~observed, fitted.offset, 1.0, field.EXPONENT)
     assert group.deep()[60, 60] and not group.deep()[25, 60]
     # No step where the two grids meet: within the hole neighbours differ by less than in the picture itself.
@@ -277,7 +288,8 @@ def test_the_inside_of_a_large_hole_comes_from_a_coarser_grid(small_windows):
     assert np.array_equal(drawn[observed], values[observed]) and np.std((drawn - fitted.mean)[40:80, 40:80]) > 0
 
 
-# -- bits ---------------------------------------------------------------------------------------------------------------------
+# -- bits
+# ---------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("pieces", [False, True])
@@ -291,12 +303,15 @@ def test_the_same_bits_with_any_number_of_threads(request, pieces):
     for count in (1, 2, 3):
         with threads.limited(count):
             assert scipy.fft.get_workers() == count
-            results.append(field.solve_with_sd(np.where(observed, truth, np.nan), observed, rng=np.random.default_rng(0), count=3))
+            results.append(
+                field.solve_with_sd(np.where(observed, truth, np.nan), observed, rng=np.random.default_rng(0), count=3)
+            )
     for fitted, sd in results[1:]:
         assert np.array_equal(fitted.mean, results[0][0].mean) and np.array_equal(sd, results[0][1])
 
 
-# -- the method ---------------------------------------------------------------------------------------------------------------
+# -- the method
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", [(14, 12), (14, 12, 3), (10, 9, 3, 2), (6, 7, 2, 2, 2)])
@@ -304,9 +319,15 @@ def test_every_order_is_taken(shape):
     values = np.random.default_rng(0).normal(size=shape).cumsum(axis=0).cumsum(axis=1)
     observed = np.random.default_rng(1).random(shape) > 0.4
     method = methods.get("field")
-    done = method.load().complete(np.where(observed, values, np.nan), observed, method.configure({}), rng=np.random.default_rng(0))
+    done = method.load().complete(
+        np.where(observed, values, np.nan), observed, method.configure({}), rng=np.random.default_rng(0)
+    )
     assert done.mean.shape == done.sd.shape == shape
-    assert np.array_equal(done.mean[observed], values[observed]) and (done.sd[~observed] > 0).all() and (done.sd[observed] == 0).all()
+    assert (
+        np.array_equal(done.mean[observed], values[observed])
+        and (done.sd[~observed] > 0).all()
+        and (done.sd[observed] == 0).all()
+    )
 
 
 def test_intervals_hold_what_they_promise():
@@ -319,7 +340,9 @@ def test_intervals_hold_what_they_promise():
     for level in (0.0, 0.35):
         values = truth + noise * (level > 0)
         config = method.configure({"noise_std": level})
-        done = method.load().complete(np.where(observed, values, np.nan), observed, config, rng=np.random.default_rng(0))
+        done = method.load().complete(
+            np.where(observed, values, np.nan), observed, config, rng=np.random.default_rng(0)
+        )
         latent = np.abs(done.mean - truth)[~observed] < 1.645 * done.sd[~observed]
         noisy = np.abs(done.mean - values)[~observed] < 1.645 * done.predictive_sd[~observed]
         assert latent.mean() == pytest.approx(0.9, abs=0.015) and noisy.mean() == pytest.approx(0.9, abs=0.015)
@@ -342,7 +365,9 @@ def test_bad_parameters_are_refused(parameters, line):
     assert str(caught.value) == line
 
 
-@pytest.mark.parametrize("bad, line", [("nothing", "no entry is observed"), ("nan", "1 observed entries are NaN or infinite")])
+@pytest.mark.parametrize(
+    "bad, line", [("nothing", "no entry is observed"), ("nan", "1 observed entries are NaN or infinite")]
+)
 def test_bad_data_are_refused(bad, line):
     values, observed = rough()
     if bad == "nothing":
@@ -357,8 +382,18 @@ def test_through_the_command_line(tdc, tmp_path):
     """Better than biharmonic inpainting by more than a decibel where entries are missing, known ones as they were."""
     report = {}
     for method in ("field", "biharmonic"):
-        result = tdc("complete-image", ROOT / "sample_data" / "chelsea.png", "-o", tmp_path / f"{method}.png", "--method", method,
-                     "--missing-ratio", "0.5", "--report", f"{method}.json")  # fmt: skip
+        result = tdc(
+            "complete-image",
+            ROOT / "sample_data" / "chelsea.png",
+            "-o",
+            tmp_path / f"{method}.png",
+            "--method",
+            method,
+            "--missing-ratio",
+            "0.5",
+            "--report",
+            f"{method}.json",
+        )
         assert result.exit_code == 0, result.stderr
         report[method] = json.loads((tmp_path / f"{method}.json").read_text())
     psnr = {method: r["metrics"]["missing"]["psnr"] for method, r in report.items()}
@@ -366,7 +401,18 @@ def test_through_the_command_line(tdc, tmp_path):
 
 
 def test_uncertainty_and_denoising_through_the_command_line(tdc, tmp_path):
-    common = ("complete-image", "a.png", "--method", "field", "--missing-ratio", "0.4", "--add-noise", "0.1", "--noise-std", "auto")
+    common = (
+        "complete-image",
+        "a.png",
+        "--method",
+        "field",
+        "--missing-ratio",
+        "0.4",
+        "--add-noise",
+        "0.1",
+        "--noise-std",
+        "auto",
+    )
     result = tdc(*common, "-o", "b.png", "--uncertainty", "u.npy", "--json")
     assert result.exit_code == 0, result.stderr
     report = json.loads(result.stdout)
@@ -375,14 +421,16 @@ def test_uncertainty_and_denoising_through_the_command_line(tdc, tmp_path):
 
 
 def test_the_standard_deviation_is_that_of_held_out_entries():
-    """Single bright pixels make the field think that the picture is rough; what is missing is nevertheless told well."""
+    """Single bright pixels make the field think that the picture is rough; what is missing is nevertheless told well.
+    """
     rng = np.random.default_rng(0)
     truth = smooth(96, 96) / 255
     values, observed = truth.copy(), np.ones(truth.shape, bool)
     values[rng.random(truth.shape[:2]) < 0.01] = 1.0
     observed[rng.random(truth.shape[:2]) < 0.05] = False
     method = methods.get("field")
-    done = method.load().complete(np.where(observed, values, np.nan), observed, method.configure({}), rng=np.random.default_rng(0))
+    given = np.where(observed, values, np.nan), observed, method.configure({})
+    done = method.load().complete(*given, rng=np.random.default_rng(0))
     own = field.solve_with_sd(np.where(observed, values, np.nan), observed, rng=np.random.default_rng(0), count=8)[1]
     inside = np.mean(np.abs(done.mean - truth)[~observed] <= 1.645 * done.sd[~observed])
     assert 0.85 < inside < 0.96 and done.sd[~observed].mean() < 0.7 * own[~observed].mean()

@@ -1,4 +1,6 @@
-"""Files of broadcasting and tapes: containers that are read only, and interlaced video, whose fields are completed each by itself."""
+"""Files of broadcasting and tapes: containers that are read only, and interlaced video, whose fields are completed each
+by itself.
+"""
 
 import re
 from fractions import Fraction
@@ -23,7 +25,8 @@ def save_mask(path="logo.png", height=HEIGHT):
     return mask > 0
 
 
-# -- containers that are read only --------------------------------------------------------------------------------------------
+# -- containers that are read only
+# --------------------------------------------------------------------------------------------
 
 STREAMS = {
     "s.ts": {"codec": "libx264", "options": {"bf": "2"}, "sound": "aac"},
@@ -77,8 +80,11 @@ def test_what_is_read_only_is_told_with_what_keeps_it(tdc, name):
     save_mask()
     result = tdc("complete-video", "a.mkv", "-o", name, "--mask", "logo.png", "--method", "linear")
     assert result.exit_code == 2
-    assert re.fullmatch(rf"tdc: {name}: [A-Z-]+ is read and not written; write to .mkv with --codec ffv1, which keeps every frame without "
-                        "loss\n", result.stderr)  # fmt: skip
+    assert re.fullmatch(
+        rf"tdc: {name}: [A-Z-]+ is read and not written; write to .mkv with --codec ffv1, which keeps every frame "
+        "without loss\n",
+        result.stderr,
+    )
     other = tdc("complete-video", "a.mkv", "-o", "b.xyz", "--mask", "logo.png")
     assert ".mkv" in other.stderr and ".ts" not in other.stderr
 
@@ -92,7 +98,8 @@ def test_a_stream_that_is_cut_short_or_none_is_told(tdc, name):
     assert result.exit_code == 2 and result.stderr.count("\n") == 1 and not Path("b.mkv").exists()
 
 
-# -- interlaced video ---------------------------------------------------------------------------------------------------------
+# -- interlaced video
+# ---------------------------------------------------------------------------------------------------------
 
 
 def interlaced(path, first="top", codec="libx264", options=None, count=4, pixels="yuv420p", height=HEIGHT, empty=False):
@@ -130,8 +137,13 @@ def order_of(path):
         for frame in container.decode(video=0):
             marked.add(frame.interlaced_frame)
             graph = av.filter.Graph()
-            nodes = [graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=Fraction(1, 25)),
-                     graph.add("separatefields"), graph.add("buffersink")]  # fmt: skip
+            nodes = [
+                graph.add_buffer(
+                    width=frame.width, height=frame.height, format=frame.format, time_base=Fraction(1, 25)
+                ),
+                graph.add("separatefields"),
+                graph.add("buffersink"),
+            ]
             for one, other in zip(nodes, nodes[1:]):
                 one.link_to(other)
             graph.configure()
@@ -149,10 +161,16 @@ INPUTS = {
 
 
 @pytest.mark.parametrize("first", ["top", "bottom"])
-@pytest.mark.parametrize("name, output, codec", [
-    ("i.ts", "b.mkv", "ffv1"), ("i.ts", "b.mp4", "h264"), ("i.mpg", "b.mkv", "h264-lossless"), ("i.mkv", "b.avi", "ffv1"),
-    ("i.mkv", "b.mov", "h264"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, output, codec",
+    [
+        ("i.ts", "b.mkv", "ffv1"),
+        ("i.ts", "b.mp4", "h264"),
+        ("i.mpg", "b.mkv", "h264-lossless"),
+        ("i.mkv", "b.avi", "ffv1"),
+        ("i.mkv", "b.mov", "h264"),
+    ],
+)
 def test_fields_are_completed_each_by_itself_and_stay_in_order(tdc, name, output, codec, first):
     moments = interlaced(name, first, **INPUTS[name])
     logo = save_mask()
@@ -173,7 +191,9 @@ def test_fields_are_completed_each_by_itself_and_stay_in_order(tdc, name, output
 
 
 def test_a_method_that_looks_along_time_sees_fields(tdc):
-    """What moves by three pixels a field is followed from field to field: frame by frame every second one would jump back."""
+    """What moves by three pixels a field is followed from field to field: frame by frame every second one would jump
+    back.
+    """
     moments = interlaced("i.mkv", codec="ffv1", count=3)
     logo = save_mask()
     how = ["complete-video", "i.mkv", "-o", "b.mkv", "--codec", "ffv1", "--mask", "logo.png", "--method", "patches"]
@@ -192,20 +212,41 @@ def test_every_way_to_say_what_is_missing_goes_with_fields(tdc, height):
     interlaced("i.mkv", codec="ffv1", pixels="gray" if height % 4 else "yuv420p", height=height)
     save_mask(height=height)
     Image.fromarray(np.full((height, WIDTH), 255, np.uint8)).save("all.png")
-    for args in (["--mask-box", "44,5,8,5"], ["--missing-ratio", "0.2"], ["--mask", "logo.png", "--method", "exemplar", "--source", "all.png"],
-                 ["--mask", "logo.png", "--frames", "1:3"], ["--missing-ratio", "0.1", "--noise-std", "0.02", "--method", "field"]):  # fmt: skip
+    for args in (
+        ["--mask-box", "44,5,8,5"],
+        ["--missing-ratio", "0.2"],
+        ["--mask", "logo.png", "--method", "exemplar", "--source", "all.png"],
+        ["--mask", "logo.png", "--frames", "1:3"],
+        ["--missing-ratio", "0.1", "--noise-std", "0.02", "--method", "field"],
+    ):
         more = [] if "--method" in args else ["--method", "linear"]
         result = tdc("complete-video", "i.mkv", "-o", "b.mkv", "--codec", "h264-lossless", *args, *more, "--overwrite")
         assert result.exit_code == 0, result.stderr
         assert order_of("b.mkv") == ({"top"}, {True})
 
 
-@pytest.mark.parametrize("output, more, error", [
-    ("b.webm", [], "b.webm: VP9 cannot hold mode L with 8 bits, interlaced; write to .mp4 with --codec h264 or .mkv with --codec h264 or "
-                   ".mov with --codec h264 or .avi with --codec ffv1 or .tif or .npy"),
-    ("b.mkv", ["--codec", "h265"], "b.mkv: H.265 cannot hold mode L with 8 bits, interlaced; write to .mp4 with --codec h264 or .mkv"),
-    ("b.webp", [], "b.webp: WebP cannot hold mode L with 8 bits, interlaced; write to .mp4 with --codec h264 or .mkv with --codec h264 or"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "output, more, error",
+    [
+        (
+            "b.webm",
+            [],
+            "b.webm: VP9 cannot hold mode L with 8 bits, interlaced; write to .mp4 with --codec h264 or .mkv with "
+            "--codec h264 or .mov with --codec h264 or .avi with --codec ffv1 or .tif or .npy",
+        ),
+        (
+            "b.mkv",
+            ["--codec", "h265"],
+            "b.mkv: H.265 cannot hold mode L with 8 bits, interlaced; write to .mp4 with --codec h264 or .mkv",
+        ),
+        (
+            "b.webp",
+            [],
+            "b.webp: WebP cannot hold mode L with 8 bits, interlaced; write to .mp4 with --codec h264 or .mkv with "
+            "--codec h264 or",
+        ),
+    ],
+)
 def test_what_cannot_hold_fields_is_refused_with_what_can(tdc, output, more, error):
     interlaced("i.mkv", codec="ffv1")
     save_mask()
@@ -252,7 +293,8 @@ def test_fields_that_change_places_or_are_none_are_told(tdc):
     )
 
 
-# -- timecode -----------------------------------------------------------------------------------------------------------------
+# -- timecode
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def with_timecode(path, codec="libx264"):
@@ -287,6 +329,7 @@ def test_the_timecode_goes_along(tdc, name):
         assert [stream.type for stream in container.streams] == ["video", "data"]
     result = tdc("complete-video", name, "-o", "b.avi", "--mask", "logo.png", "--method", "linear")
     assert (
-        "AVI cannot hold all that the input has: without timecode (10:00:00:05); write to .mp4 or .mkv or .mov to keep it"
+        "AVI cannot hold all that the input has: without timecode (10:00:00:05); write to .mp4 or .mkv or .mov to keep "
+        "it"
         in result.stderr
     )

@@ -138,7 +138,8 @@ def test_a_lost_component_is_found_again(burnt_in):
 
 
 def test_a_split_component_is_joined(burnt_in):
-    """Two nearly collinear components that share a true one have large weights: only deleting and refitting shows them."""
+    """Two nearly collinear components that share a true one have large weights: only deleting and refitting shows them.
+    """
     model, state, rng = burnt_in
     kept, _ = rank.remove_unsupported(model, state)
     shift = [0.15 * np.std(u[:, :1]) * rng.standard_normal((len(u), 1)) for u in kept.factors]
@@ -148,7 +149,9 @@ def test_a_split_component_is_joined(burnt_in):
     halves = replace(kept, weights=weights, weight_variances=np.append(kept.weight_variances, 1.0),
                      weight_rates=np.append(kept.weight_rates, 1.0),
                      factors=tuple(np.hstack([u, u[:, [strongest]] + s]) for u, s in zip(kept.factors, shift)))
-    assert rank.energies(model, halves, np.full(model.data.size, kept.noise_precision)).min() > rank.noise_threshold((20, 20, 20))
+    assert rank.energies(model, halves, np.full(model.data.size, kept.noise_precision)).min() > rank.noise_threshold(
+        (20, 20, 20)
+    )
     assert rank.remove_unsupported(model, halves)[0].rank == 4
 
 
@@ -214,7 +217,9 @@ def test_variants_by_name():
     for name in ("datc", "datc-sc", "datc-ne", "datc-nx"):
         method = methods.get(name)
         config = method.configure({"burn_in": 40, "samples": 20, "chains": 1, "rank": 6, "ordered_modes": (0, 1)})
-        done[name] = method.load().complete(np.where(observed, values, np.nan), observed, config, rng=np.random.default_rng(0))
+        done[name] = method.load().complete(
+            np.where(observed, values, np.nan), observed, config, rng=np.random.default_rng(0)
+        )
     assert done["datc-sc"].parameters["spatial"] and not done["datc"].parameters["spatial"]
     assert done["datc-ne"].parameters["residual"] == "none" and done["datc-ne"].mixture is None
     assert done["datc-nx"].rank["value"] == 0
@@ -259,8 +264,17 @@ def test_both_samplers_by_name():
 @pytest.mark.parametrize("sampler", ["collapsed", "literal"])
 def test_both_samplers_keep_what_a_revision_has_found(sampler):
     problem = synth.draw((15, 14, 13), 2, "mixture-shifted", missing_ratio=0.5, noise_std=0.03, seed=0)
-    done = complete(problem.incomplete, problem.observed, 1, sampler=sampler, residual="mixture", burn_in=60, samples=20, chains=1,
-                    noise_std=0.03)  # fmt: skip
+    done = complete(
+        problem.incomplete,
+        problem.observed,
+        1,
+        sampler=sampler,
+        residual="mixture",
+        burn_in=60,
+        samples=20,
+        chains=1,
+        noise_std=0.03,
+    )
     assert metrics.rre(problem.latent, done.mean) < 1.01 * problem.oracle_floor
 
 
@@ -268,7 +282,12 @@ def test_several_chains_and_their_diagnostics():
     values, observed, _ = low_rank((14, 12, 10), 2)
     done = complete(values, observed, residual="none", chains=2)
     assert done.diagnostics["chains"] == 2 and len(done.traces["log_likelihood"]) == 2
-    assert set(done.diagnostics["r_hat"]) == {"rank", "noise_std", "log_likelihood", *(f"probe_{i}" for i in range(1, 9))}
+    assert set(done.diagnostics["r_hat"]) == {
+        "rank",
+        "noise_std",
+        "log_likelihood",
+        *(f"probe_{i}" for i in range(1, 9)),
+    }
     assert done.diagnostics["r_hat"]["rank"] is None  # constant: nothing to compare
     assert 0.9 < done.diagnostics["r_hat"]["noise_std"] < 1.3
     assert sum(text == "no R-hat or ESS for rank: the same in all draws" for text in done.warnings) == 1
@@ -289,7 +308,10 @@ def test_chains_that_keep_to_values_of_their_own_are_told():
     assert r_hat == ess == {"rank": None, "noise_std": None}
     assert notes == ["the chains do not agree on rank: each has kept to a value of its own (4, 5)",
                      "no R-hat or ESS for noise_std: the same in all draws"]  # fmt: skip
-    assert diagnostics.summarise({"rank": np.repeat([[4.0], [5.0]], 3, axis=1)})[2][-1] == "no R-hat or ESS for rank: fewer than 4 draws"
+    assert (
+        diagnostics.summarise({"rank": np.repeat([[4.0], [5.0]], 3, axis=1)})[2][-1]
+        == "no R-hat or ESS for rank: fewer than 4 draws"
+    )
 
 
 def test_a_chain_in_a_poor_mode_goes_on_from_the_best_one(burnt_in):
@@ -310,11 +332,29 @@ def test_defaults_follow_the_size():
     assert datc.with_defaults(Observed.of(np.zeros((3, 3)), np.ones((3, 3), dtype=bool)), datc.Config(rank=7)).rank == 7
 
 
-@pytest.mark.parametrize("parameters", [
-    {"residual": "both"}, {"sampler": "nuts"}, {"rank": 0}, {"burn_in": 0}, {"chains": 0}, {"noise_std": "little"}, {"tau0": 0.0},
-    {"eta0": -1.0}, {"alpha0": 0.0}, {"noise_std": -1.0}, {"noise_std": np.nan}, {"noise_std": np.inf}, {"mu0": np.nan},
-    {"kappa_rate": np.inf}, {"resolution": -1.0}, {"components": 10**20}, {"samples": 10**20}, {"tau0": 1.0, "noise_std": 0.1},
-])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"residual": "both"},
+        {"sampler": "nuts"},
+        {"rank": 0},
+        {"burn_in": 0},
+        {"chains": 0},
+        {"noise_std": "little"},
+        {"tau0": 0.0},
+        {"eta0": -1.0},
+        {"alpha0": 0.0},
+        {"noise_std": -1.0},
+        {"noise_std": np.nan},
+        {"noise_std": np.inf},
+        {"mu0": np.nan},
+        {"kappa_rate": np.inf},
+        {"resolution": -1.0},
+        {"components": 10**20},
+        {"samples": 10**20},
+        {"tau0": 1.0, "noise_std": 0.1},
+    ],
+)
 def test_senseless_parameters_are_refused_in_one_line(parameters):
     with pytest.raises(ConfigError) as refused:
         datc.Config(**parameters)

@@ -43,7 +43,9 @@ def test_the_field_leaves_no_stain(kind, side):
     truth = ground(kind)
     observed = holed(truth.shape, side)
     values = noisy(truth)
-    fitted, sd = field.solve_with_sd(np.where(observed, values, np.nan), observed, rng=np.random.default_rng(0), count=8)
+    fitted, sd = field.solve_with_sd(
+        np.where(observed, values, np.nan), observed, rng=np.random.default_rng(0), count=8
+    )
     assert error_in_the_middle(fitted.mean, truth, side) < 1.5
     assert np.mean(np.abs(fitted.mean - values)[~observed] <= 1.645 * sd[~observed]) > 0.85
 

@@ -21,18 +21,21 @@ def plane(height=12, width=10):
     return np.add.outer(np.arange(height) * 2.0, np.arange(width))
 
 
-# -- one declaration ----------------------------------------------------------------------------------------------------------
+# -- one declaration
+# ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_INPUT)
 def test_bounds_hold_from_python_as_on_the_command_line(kind):
     request = Request(kind=kind, input="a", output="b", method="biharmonic")
     check(request)
-    for change, words in (({"missing_ratio": 1.0}, "`missing_ratio` is 1; it must be at least 0 and below 1"),
-                          ({"seed": -1}, "`seed` is -1; it must be 0 or more"),
-                          ({"threads": 0}, "`threads` is 0; it must be from 1 to 10000"),
-                          ({"add_noise": float("nan")}, "`add_noise` is nan; it must be 0 or more"),
-                          ({"residual": "some"}, "`residual` is 'some'; it must be one of auto, mixture, none, separable")):  # fmt: skip
+    for change, words in (
+        ({"missing_ratio": 1.0}, "`missing_ratio` is 1; it must be at least 0 and below 1"),
+        ({"seed": -1}, "`seed` is -1; it must be 0 or more"),
+        ({"threads": 0}, "`threads` is 0; it must be from 1 to 10000"),
+        ({"add_noise": float("nan")}, "`add_noise` is nan; it must be 0 or more"),
+        ({"residual": "some"}, "`residual` is 'some'; it must be one of auto, mixture, none, separable"),
+    ):
         with pytest.raises(ConfigError) as raised:
             check(replace(request, **change))
         assert str(raised.value) == words
@@ -56,7 +59,8 @@ def test_finished_regions_depend_on_every_option_that_affects_the_result():
     assert Request(kind=CLIP, input="a", output="b", mask_dilate=1).fingerprint() != first
 
 
-# -- a measure ----------------------------------------------------------------------------------------------------------------
+# -- a measure
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def test_measures_have_a_name_and_a_function_each():
@@ -68,11 +72,27 @@ def test_the_mean_absolute_error_is_reported_for_every_kind_of_input(tdc):
     np.save("c.npy", np.stack([plane()] * 3))
     for name, command in (("p.npy", "complete-image"), ("c.npy", "complete-video"), ("p.npy", "complete-tensor")):
         method = "halrtc" if command == "complete-tensor" else "nearest"
-        made = report_of(tdc(command, name, "-o", "o.npy", "--missing-ratio", 0.2, "--method", method, "--json", "--overwrite", "-q"))
+        made = report_of(
+            tdc(command, name, "-o", "o.npy", "--missing-ratio", 0.2, "--method", method, "--json", "--overwrite", "-q")
+        )
         truth, filled = np.load(name), np.load("o.npy")
         assert made["metrics"]["all"]["mae"] == pytest.approx(np.abs(filled - truth).mean(), rel=1e-12), command
-        assert made["metrics"]["missing"]["mae"] == pytest.approx(np.abs(filled - truth).sum() / made["missing"]["count"], rel=1e-12)
-    words = tdc("complete-image", "p.npy", "-o", "o.npy", "--missing-ratio", 0.2, "--method", "nearest", "--overwrite", "--html", "h.html")
+        assert made["metrics"]["missing"]["mae"] == pytest.approx(
+            np.abs(filled - truth).sum() / made["missing"]["count"], rel=1e-12
+        )
+    words = tdc(
+        "complete-image",
+        "p.npy",
+        "-o",
+        "o.npy",
+        "--missing-ratio",
+        0.2,
+        "--method",
+        "nearest",
+        "--overwrite",
+        "--html",
+        "h.html",
+    )
     assert "MAE " in words.stdout
     with open("h.html", encoding="utf-8") as page:
         assert "mean absolute error" in page.read()
@@ -85,11 +105,21 @@ def test_the_mean_absolute_error_does_not_depend_on_the_unit():
     assert found["all"]["mae"] == pytest.approx(3e200) and found["missing"]["mae"] == pytest.approx(3e200)
 
 
-# -- values that stand for what is missing ------------------------------------------------------------------------------------
+# -- values that stand for what is missing
+# ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind, dtype", [(PICTURE, np.float32), (PICTURE, np.uint8), (CLIP, np.uint8), (CLIP, np.float64),
-                                         (TENSOR, np.float64), (TENSOR, np.int32)])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind, dtype",
+    [
+        (PICTURE, np.float32),
+        (PICTURE, np.uint8),
+        (CLIP, np.uint8),
+        (CLIP, np.float64),
+        (TENSOR, np.float64),
+        (TENSOR, np.int32),
+    ],
+)
 def test_values_that_stand_for_what_is_missing(tdc, kind, dtype):
     missing = [255, 250] if dtype is np.uint8 else [-9999, -1]
     values = (np.stack([plane()] * 3) if kind == CLIP else plane()).astype(dtype)
@@ -113,7 +143,19 @@ def test_a_mask_and_values_both_say_what_is_missing(tdc):
     mask = np.zeros((12, 10))
     mask[6, 6] = 1
     np.save("m.npy", mask)
-    done = tdc("complete-image", "a.npy", "-o", "o.npy", "--mask", "m.npy", "--missing-value", -1, "--method", "biharmonic", "--json")
+    done = tdc(
+        "complete-image",
+        "a.npy",
+        "-o",
+        "o.npy",
+        "--mask",
+        "m.npy",
+        "--missing-value",
+        -1,
+        "--method",
+        "biharmonic",
+        "--json",
+    )
     assert report_of(done)["missing"]["count"] == 2
     assert "a.npy: 1 further entries are NaN or -1 and count as missing" in done.stderr
 
@@ -133,7 +175,8 @@ def test_an_input_with_missing_values_is_no_truth(tdc):
     assert made["metrics"] is None and any("metrics are null" in text for text in made["warnings"])
 
 
-# -- one report ---------------------------------------------------------------------------------------------------------------
+# -- one report
+# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_a_picture_and_a_clip_of_one_frame_are_completed_alike(tdc):
@@ -152,7 +195,8 @@ def test_a_picture_and_a_clip_of_one_frame_are_completed_alike(tdc):
     assert one["metrics"]["missing"]["mae"] == pytest.approx(other["metrics"]["missing"]["mae"], rel=1e-12)
 
 
-# -- boxes --------------------------------------------------------------------------------------------------------------------
+# -- boxes
+# --------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("boxes, rows, columns", [
@@ -177,14 +221,29 @@ def test_a_box_is_missing_in_pictures_and_clips(tdc, boxes, rows, columns):
         assert np.array_equal((np.load("i.npy").reshape(frames, 20, 24, 3)[0] == 0).all(axis=-1), expected)
 
 
-@pytest.mark.parametrize("options, line", [
-    (["--mask-box", "3,2,4"], "--mask-box '3,2,4' is not of the form X,Y,W,H, such as 10,10,120,40 or -20%,-10%,20%,10%"),
-    (["--mask-box", "3,2,0,5"], "--mask-box '3,2,0,5' has no extent; width and height, the last two numbers, must be above 0"),
-    (["--mask-box", "30,2,4,5"],
-     "a.png: --mask-box 30,2,4,5 lies outside of its 24x20 pixels; X and Y are counted from the left and the top"),
-    (["--mask-box", "0,0,100%,100%"], "a.png: the boxes cover every pixel: nothing is left to complete from"),
-    (["--mask-box", "0,0,5,5", "--mask", "m.png"], "--mask and --mask-box exclude each other: holes are said in one way"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, line",
+    [
+        (
+            ["--mask-box", "3,2,4"],
+            "--mask-box '3,2,4' is not of the form X,Y,W,H, such as 10,10,120,40 or -20%,-10%,20%,10%",
+        ),
+        (
+            ["--mask-box", "3,2,0,5"],
+            "--mask-box '3,2,0,5' has no extent; width and height, the last two numbers, must be above 0",
+        ),
+        (
+            ["--mask-box", "30,2,4,5"],
+            "a.png: --mask-box 30,2,4,5 lies outside of its 24x20 pixels; X and Y are counted from the left and the "
+            "top",
+        ),
+        (["--mask-box", "0,0,100%,100%"], "a.png: the boxes cover every pixel: nothing is left to complete from"),
+        (
+            ["--mask-box", "0,0,5,5", "--mask", "m.png"],
+            "--mask and --mask-box exclude each other: holes are said in one way",
+        ),
+    ],
+)
 def test_boxes_that_make_no_sense(complete, options, line):
     result = complete(*options)
     assert (result.exit_code, result.stderr) == (2, f"tdc: {line}\n")

@@ -1,7 +1,8 @@
-"""Damaged files, odd masks and any options: one clear line or a right result, and no file is touched that should not be.
+"""Damaged files, odd masks and any options: one clear line or a right result, and no file is touched that should not
+be.
 
-A small run, always the same, is part of the tests. ``TDC_FUZZ=10000`` (or ``make fuzz``) tries that many new inputs in this process and
-a fiftieth of them through the installed program.
+A small run, always the same, is part of the tests. ``TDC_FUZZ=10000`` (or ``make fuzz``) tries that many new inputs in
+this process and a fiftieth of them through the installed program.
 """
 
 import io
@@ -38,11 +39,18 @@ _health = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_b
 def tries(many, few):
     """Settings for a share of the big run, or for the small one."""
     if BIG:
-        return settings(max_examples=max(1, int(BIG * many)), deadline=None, suppress_health_check=_health, print_blob=True, database=None)
+        return settings(
+            max_examples=max(1, int(BIG * many)),
+            deadline=None,
+            suppress_health_check=_health,
+            print_blob=True,
+            database=None,
+        )
     return settings(max_examples=few, deadline=None, suppress_health_check=_health, derandomize=True, database=None)
 
 
-# -- files --------------------------------------------------------------------------------------------------------------------
+# -- files
+# --------------------------------------------------------------------------------------------------------------------
 
 
 def _pillow(values, kind, mode=None, **more):
@@ -141,14 +149,31 @@ def damaged(draw, content):
 
 @st.composite
 def png_chunks(draw):
-    """A PNG whose chunks are dropped, doubled, out of order or made up, their check sums right: what is in them is read."""
+    """A PNG whose chunks are dropped, doubled, out of order or made up, their check sums right: what is in them is
+    read.
+    """
     content = VALID[draw(st.sampled_from([name for name in VALID if name.endswith(".png")]))]
     chunks, at = [], 8
     while at < len(content):
         length = int.from_bytes(content[at : at + 4], "big")
         chunks.append((content[at + 4 : at + 8], content[at + 8 : at + 8 + length]))
         at += 12 + length
-    names = [b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"iCCP", b"eXIf", b"pHYs", b"iTXt", b"zTXt", b"gAMA", b"acTL", b"fcTL", b"fdAT"]
+    names = [
+        b"IHDR",
+        b"PLTE",
+        b"IDAT",
+        b"IEND",
+        b"tRNS",
+        b"iCCP",
+        b"eXIf",
+        b"pHYs",
+        b"iTXt",
+        b"zTXt",
+        b"gAMA",
+        b"acTL",
+        b"fcTL",
+        b"fdAT",
+    ]
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(chunks) - 1)) if chunks else 0
         what = draw(st.sampled_from(["drop", "double", "change", "new", "swap"]))
@@ -183,10 +208,30 @@ masks = files() | st.lists(st.sampled_from([0, 1, 127, 128, 254, 255]), min_size
     lambda levels: (".png", _pillow(np.array(levels, dtype=np.uint8).reshape(SIZE), "PNG"))
 )
 
-# -- options ------------------------------------------------------------------------------------------------------------------
+# -- options
+# ------------------------------------------------------------------------------------------------------------------
 
 numbers = st.sampled_from(
-    ["0", "1", "2", "3", "-1", "0.5", "1e-300", "1e308", "nan", "inf", "-inf", "", "x", "9" * 30, "128", "255", "256", "0x10"]
+    [
+        "0",
+        "1",
+        "2",
+        "3",
+        "-1",
+        "0.5",
+        "1e-300",
+        "1e308",
+        "nan",
+        "inf",
+        "-inf",
+        "",
+        "x",
+        "9" * 30,
+        "128",
+        "255",
+        "256",
+        "0x10",
+    ]
 )
 OPTIONS = {
     "--missing-ratio": st.sampled_from(["0", "0.1", "0.5", "0.99", "1", "nan", "-0.1", "1e-9"]),
@@ -198,7 +243,9 @@ OPTIONS = {
     "--seed": numbers,
     "--threads": st.sampled_from(["1", "0", "x"]),
     "--method": st.sampled_from(["field", "biharmonic", "biharmonic", "magic", ""]),
-    "--param": st.sampled_from(["exponent=1.5", "steps=0", "samples=1", "exponent=nan", "x", "=", "a=b", "samples=1e9"]),
+    "--param": st.sampled_from(
+        ["exponent=1.5", "steps=0", "samples=1", "exponent=nan", "x", "=", "a=b", "samples=1e9"]
+    ),
     "--rank": numbers,
     "--samples": numbers,
     "--report": st.sampled_from(["r.json", "a", "", ".", "none/r.json", "kept.txt"]),
@@ -225,7 +272,8 @@ def calls(draw):
     return content, mask, [*words, "-o", f"out{out}"]
 
 
-# -- the check ----------------------------------------------------------------------------------------------------------------
+# -- the check
+# ----------------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -289,13 +337,19 @@ def test_any_call_of_the_installed_program_ends_well(call):
     content, mask, words = call
     with placed(content, mask) as names:
         there = {path.name: path.read_bytes() for path in Path().iterdir()}
-        done = subprocess.run([SCRIPT, "complete-image", *names, *words], capture_output=True, stdin=subprocess.DEVNULL, timeout=120)
+        done = subprocess.run(
+            [SCRIPT, "complete-image", *names, *words], capture_output=True, stdin=subprocess.DEVNULL, timeout=120
+        )
         check(done.returncode, done.stdout.decode(), done.stderr.decode(errors="replace"), there, words)
 
 
 @pytest.mark.parametrize("name", list(methods.REGISTRY))
 @tries(0.0, 15)
-@given(text=st.sampled_from(["nan", "inf", "-inf", "1e308", "1e-308", "0", "-1", "9" * 400, "true", "none", "", "1,2", "0x1", "x" * 50]))
+@given(
+    text=st.sampled_from(
+        ["nan", "inf", "-inf", "1e308", "1e-308", "0", "-1", "9" * 400, "true", "none", "", "1,2", "0x1", "x" * 50]
+    )
+)
 def test_any_value_of_a_parameter_is_taken_or_refused(name, text):
     method = methods.get(name)
     if method.needs:

@@ -1,4 +1,5 @@
-"""Damaged files and odd calls of `tdc complete-tensor` end in one line and an exit code; `make fuzz` tries many more."""
+"""Damaged files and odd calls of `tdc complete-tensor` end in one line and an exit code; `make fuzz` tries many more.
+"""
 
 import io
 import json
@@ -53,7 +54,9 @@ def _valid():
 VALID = _valid()
 OPTIONS = {
     "--missing-ratio": st.sampled_from(["0", "0.1", "0.5", "0.99", "1", "nan", "-0.1", "1e-9"]),
-    "--missing-pattern": st.sampled_from(["entries", "fibers:0", "fibers:0,2", "fibers:9", "fibers:", "fibers:0,0", "x"]),
+    "--missing-pattern": st.sampled_from(
+        ["entries", "fibers:0", "fibers:0,2", "fibers:9", "fibers:", "fibers:0,0", "x"]
+    ),
     "--add-noise": numbers,
     "--seed": numbers,
     "--ordered-modes": st.sampled_from(["0", "0,1", "5", "-1", "0,0", "", "x", "9" * 30]),

@@ -1,12 +1,13 @@
 """The samplers leave the prior alone: the one-sweep form of Geweke's (2004) test, after Gandy and Scott (2020).
 
-Unknowns ``theta`` and data ``y`` are drawn exactly from the prior, then one sweep turns ``theta`` into ``theta'`` given ``y``. A
-right sweep leaves the joint law of ``(theta', y)`` what it was, so that ``f(theta', y) - f(theta, y)`` has mean zero for every
-``f``. Replicates are independent, which makes the z of the paired differences standard normal. Statistics that multiply unknowns
-with data see slips that marginal ones do not.
+Unknowns ``theta`` and data ``y`` are drawn exactly from the prior, then one sweep turns ``theta`` into ``theta'`` given
+``y``. A right sweep leaves the joint law of ``(theta', y)`` what it was, so that ``f(theta', y) - f(theta, y)`` has
+mean zero for every ``f``. Replicates are independent, which makes the z of the paired differences standard normal.
+Statistics that multiply unknowns with data see slips that marginal ones do not.
 
-The largest of some 60 |z| has to stay below 4 (a right sampler exceeds it once in 250 seeds). Seeds are fixed, so a result never
-changes by itself. Broken samplers, each with one slip, are put through the same test and must be found out.
+The largest of some 60 |z| has to stay below 4 (a right sampler exceeds it once in 250 seeds). Seeds are fixed, so a
+result never changes by itself. Broken samplers, each with one slip, are put through the same test and must be found
+out.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -59,7 +60,8 @@ class Case:
 
 
 def one_sweep(case, sweep, count, seed):
-    """States before and after one sweep and the data, `count` independent replicates of each: (before, after, values)."""
+    """States before and after one sweep and the data, `count` independent replicates of each: (before, after, values).
+    """
     problem = case.problem()
     rng = np.random.default_rng(seed)
     before, values = case.draw(problem, count, rng)
@@ -70,8 +72,11 @@ def one_sweep(case, sweep, count, seed):
     with threadpool_limits(1):
         for j in range(count):
             problem.data.values[:] = values[j]
-            state = State(**{name: getattr(before, name)[j] for name in names}, factors=tuple(u[j] for u in before.factors),
-                          noise_precision=float(before.noise_precision[j]))
+            state = State(
+                **{name: getattr(before, name)[j] for name in names},
+                factors=tuple(u[j] for u in before.factors),
+                noise_precision=float(before.noise_precision[j]),
+            )
             state = sweep(problem, state, rng)
             for name in names:
                 after[name][j] = getattr(state, name)
@@ -225,7 +230,9 @@ def component_precision_without_half(patch):
 
 
 def component_precision_as_printed(patch):
-    """eq39-1 as printed: the sum of the residuals where their squared deviations belong (its size, to keep the rate positive)."""
+    """eq39-1 as printed: the sum of the residuals where their squared deviations belong (its size, to keep the rate
+    positive).
+    """
     def draw(residuals, labels, means, precisions, priors, rng):
         count = np.bincount(labels, minlength=len(means)).astype(float)
         total = np.bincount(labels, weights=residuals, minlength=len(means))
@@ -303,13 +310,17 @@ def coherent_rows_together(patch):
 def coherent_precision_without_determinant(patch):
     """tau^(k) with coherence drawn from eq30, as if the rows were independent."""
     right = conditionals.draw_factor_precision
-    patch.setattr(conditionals, "draw_factor_precision", lambda f, m, t, p, coherence, rng: right(f, m, t, p, None, rng))
+    patch.setattr(
+        conditionals, "draw_factor_precision", lambda f, m, t, p, coherence, rng: right(f, m, t, p, None, rng)
+    )
 
 
 def metropolis_without_jacobian(patch):
     """A step in log tau accepted by the density of tau."""
     right = conditionals.log_coherent_precision
-    patch.setattr(conditionals, "log_coherent_precision", lambda precision, *a: right(precision, *a) - np.log(precision))
+    patch.setattr(
+        conditionals, "log_coherent_precision", lambda precision, *a: right(precision, *a) - np.log(precision)
+    )
 
 
 def noise_precision_with_half(patch):
@@ -334,7 +345,9 @@ def scale_without_jacobian(patch):
 def mixture_weights_without_counts(patch):
     """eq46 without the counts of one component's labels."""
     right = conditionals.mixture_weights_posterior
-    patch.setattr(conditionals, "mixture_weights_posterior", lambda labels, count, p: right(labels[labels > 0], count, p))
+    patch.setattr(
+        conditionals, "mixture_weights_posterior", lambda labels, count, p: right(labels[labels > 0], count, p)
+    )
 
 
 PLAIN = Case("plain")
@@ -345,8 +358,8 @@ MIXTURE = Case("mixture", rank=0, priors=replace(PRIORS, residual_shape=2.0, res
 LEARNT = replace(MIXTURE, name="learnt", learn_noise=True)
 CONSTANT_ALONE = Case("constant alone", rank=0, constant_residual=True)
 
-# Replicates: what one core does in about two minutes, slips included. Labels without log v, hard to see, would give an |z| of 25
-# among them, a wrong half in a Gamma shape one of 15.
+# Replicates: what one core does in about two minutes, slips included. Labels without log v, hard to see, would give an
+# |z| of 25 among them, a wrong half in a Gamma shape one of 15.
 RIGHT = [(PLAIN, 12_000), (COHERENT, 3_000), (CONSTANT, 8_000), (MIXTURE, 12_000)]
 SLIPS = [
     (gamma_not_inverted, "collapsed", PLAIN, 3000),

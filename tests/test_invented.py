@@ -28,7 +28,10 @@ def test_invented_pixels_are_counted_and_claim_no_interval(tdc, command, source)
     count = 12 * 14 * (2 if command == "complete-video" else 1)
     assert report["invented"] == count == report["missing"]["pixels"]
     assert report["uncertainty"]["coverage90"] is None
-    assert f"{count} pixels invented: their uncertainty is the spread among equally good sources, no interval" in done.stdout
+    assert (
+        f"{count} pixels invented: their uncertainty is the spread among equally good sources, no interval"
+        in done.stdout
+    )
     with open("h.html", encoding="utf-8") as page:
         assert f"{count} pixels were invented" in page.read()
 
@@ -46,7 +49,19 @@ def test_only_what_is_marked_may_be_copied(tdc):
         marked = np.zeros((40, 60), np.uint8)
         marked[14:26 if name == "hole.png" else None, columns] = 255
         Image.fromarray(marked).save(name)
-    how = ("complete-image", "p.png", "-o", "o.png", "--mask", "hole.png", "--method", "exemplar", "--overwrite", "--source", "right.png")
+    how = (
+        "complete-image",
+        "p.png",
+        "-o",
+        "o.png",
+        "--mask",
+        "hole.png",
+        "--method",
+        "exemplar",
+        "--overwrite",
+        "--source",
+        "right.png",
+    )
     done = tdc(*how)
     assert done.exit_code == 0, done.stderr
     anywhere = tdc(*how[:-2], "--save-incomplete", "i.png")

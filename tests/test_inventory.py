@@ -1,4 +1,6 @@
-"""What a picture file holds beside the pixels: every item of its standard is kept, mended, or named where it is left out."""
+"""What a picture file holds beside the pixels: every item of its standard is kept, mended, or named where it is left
+out.
+"""
 
 import io
 import struct
@@ -16,9 +18,11 @@ from tdc_cli import media
 QUICK = ["--mask", "m.png", "--method", "biharmonic"]
 RESOURCE = b"8BIM" + struct.pack(">HHL", 1028, 0, 9) + b"\x1c\x02\x78\x00\x04word" + b"\0"
 THUMBNAIL = b"8BIM" + struct.pack(">HHL", 1036, 0, 4) + b"tiny"
-XMP = b"""<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:Description xmlns:hdrgm='http://ns.adobe.com/hdr-gain-map/1.0/' hdrgm:Version="1.0"
+XMP = b"""<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:Description
+ xmlns:hdrgm='http://ns.adobe.com/hdr-gain-map/1.0/' hdrgm:Version="1.0"
  xmlns:C="http://ns.google.com/photos/1.0/container/" xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmp:CreatorTool="own">
-<C:Directory><C:Item a:Semantic="GainMap"/></C:Directory><xmp:Thumbnails><image>AAAA</image></xmp:Thumbnails></rdf:Description>"""
+<C:Directory><C:Item a:Semantic="GainMap"/></C:Directory>
+<xmp:Thumbnails><image>AAAA</image></xmp:Thumbnails></rdf:Description>"""
 # Chunk of a PNG -> what becomes of it: kept, or the words that tell of it.
 CHUNKS = {
     b"gAMA": (struct.pack(">I", 45455), "kept"),
@@ -133,7 +137,9 @@ def test_what_stands_behind_a_picture_is_told(tdc):
 
 
 def test_chunks_of_a_webp_are_told(tdc):
-    Image.fromarray(smooth(20, 24)).save("x.webp", lossless=True, exif=Image.Exif().tobytes() + b"", icc_profile=b"profile")
+    Image.fromarray(smooth(20, 24)).save(
+        "x.webp", lossless=True, exif=Image.Exif().tobytes() + b"", icc_profile=b"profile"
+    )
     content = Path("x.webp").read_bytes() + b"abcd" + struct.pack("<I", 3) + b"xyz\0"
     Path("x.webp").write_bytes(content[:4] + struct.pack("<I", len(content) - 8) + content[8:])
     assert "x.webp: is read without its chunk abcd\n" in complete(tdc, "x.webp", "y.webp")

@@ -1,5 +1,6 @@
-"""What becomes of every item of a picture file in every format: kept, mended, told or refused. Run as a program, it measures the table of
-docs/formats.md anew."""
+"""What becomes of every item of a picture file in every format: kept, mended, told or refused. Run as a program, it
+measures the table of docs/formats.md anew.
+"""
 
 import io
 import os
@@ -24,7 +25,10 @@ BEGIN, END = "<!-- items: begin -->", "<!-- items: end -->"
 TARGETS = {"png": "PNG", "jpg": "JPEG", "tif": "TIFF", "webp": "WebP", "jxl": "JPEG XL", "bmp": "BMP", "npy": "NPY"}
 PICTURE = smooth(20, 24)
 PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-XMP = b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/" dc:source="roll 7">%s</rdf:Description>'
+XMP = (
+    b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/" '
+    b'dc:source="roll 7">%s</rdf:Description>'
+)
 SMALL = b"<xmp:Thumbnails xmlns:xmp='http://ns.adobe.com/xap/1.0/'><image>AAAA</image></xmp:Thumbnails>"
 GAINS = b'<C xmlns:hdrgm="http://ns.adobe.com/hdr-gain-map/1.0/" hdrgm:Version="1.0"/>'
 IPTC = b"\x1c\x02\x78\x00\x06word 7"
@@ -100,14 +104,25 @@ def chunk(name, content):
 GDAL = (
     '<GDALMetadata><Item name="SENSOR">made up 7</Item><Item name="STATISTICS_MEAN" sample="0">5</Item></GDALMetadata>'
 )
-# Title -> the bytes of a file that has the item, what its bytes hold of it, what of it completing makes false, and the words that tell of it.
+# Title -> the bytes of a file that has the item, what its bytes hold of it, what of it completing makes false, and the
+# words that tell of it.
 ITEMS = {
-    "PNG: colour profile": {"content": png((b"iCCP", b"p\0\0" + zlib.compress(PROFILE))), "mark": PROFILE[36:], "words": "colour profile"},
+    "PNG: colour profile": {
+        "content": png((b"iCCP", b"p\0\0" + zlib.compress(PROFILE))),
+        "mark": PROFILE[36:],
+        "words": "colour profile",
+    },
     "PNG: EXIF": {"content": png((b"eXIf", exif()[6:])), "mark": b"description 7", "words": "EXIF"},
-    "PNG: XMP": {"content": png((b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + XMP % SMALL)), "mark": b"roll 7", "false": b"Thumbnails", "words": "XMP"},
+    "PNG: XMP": {
+        "content": png((b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + XMP % SMALL)),
+        "mark": b"roll 7",
+        "false": b"Thumbnails",
+        "words": "XMP",
+    },
     "PNG: texts": {"content": png((b"tEXt", b"Author\0somebody 7")), "mark": b"somebody 7", "words": "texts"},
     "PNG: gamma": chunk(b"gAMA", struct.pack(">I", 45455)) | {"words": "gamma"},
-    "PNG: primaries": chunk(b"cHRM", struct.pack(">8I", 31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000)) | {"words": "primaries"},
+    "PNG: primaries": chunk(b"cHRM", struct.pack(">8I", 31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000))
+    | {"words": "primaries"},
     "PNG: rendering intent": chunk(b"sRGB", b"\0") | {"words": "rendering intent"},
     "PNG: coding of the colours": chunk(b"cICP", bytes([9, 16, 0, 1])) | {"words": "coding of the colours"},
     "PNG: mastering display": chunk(b"mDCV", bytes(24)) | {"words": "mastering display"},
@@ -116,53 +131,134 @@ ITEMS = {
     "PNG: background colour": chunk(b"bKGD", bytes([0, 9, 0, 9, 0, 9])) | {"words": "background colour"},
     "PNG: suggested palette": chunk(b"sPLT", b"p\0\x08" + bytes([1, 2, 3, 4, 0, 5])) | {"words": "suggested palette"},
     "PNG: physical scale": chunk(b"sCAL", b"\x011\x001") | {"words": "physical scale"},
-    "PNG: calibration of the values": chunk(b"pCAL", b"c\0" + bytes(8) + b"\0\2m\x000\x001") | {"words": "calibration of the values"},
+    "PNG: calibration of the values": chunk(b"pCAL", b"c\0" + bytes(8) + b"\0\2m\x000\x001")
+    | {"words": "calibration of the values"},
     "PNG: stereo layout": chunk(b"sTER", b"\0") | {"words": "stereo layout"},
     "PNG: offset": chunk(b"oFFs", struct.pack(">iiB", 3, 4, 0)) | {"words": "offset"},
     "PNG: other chunks, safe to copy": chunk(b"abCd", b"own 7") | {"words": "chunk abCd"},
     "PNG: other chunks": chunk(b"abCD", b"own 7") | {"words": "chunk abCD"},
-    "PNG: time of the last change": chunk(b"tIME", struct.pack(">H5B", 2020, 1, 2, 3, 4, 5)) | {"words": "time of the last change"},
+    "PNG: time of the last change": chunk(b"tIME", struct.pack(">H5B", 2020, 1, 2, 3, 4, 5))
+    | {"words": "time of the last change"},
     "PNG: content credentials": chunk(b"caBX", b"signed") | {"words": "content credentials"},
-    "JPEG: colour profile": {"content": jpeg(segment(0xE2, b"ICC_PROFILE\0\1\1" + PROFILE)), "mark": PROFILE[36:], "words": "colour profile"},
+    "JPEG: colour profile": {
+        "content": jpeg(segment(0xE2, b"ICC_PROFILE\0\1\1" + PROFILE)),
+        "mark": PROFILE[36:],
+        "words": "colour profile",
+    },
     "JPEG: EXIF": {"content": jpeg(segment(0xE1, exif())), "mark": b"description 7", "words": "EXIF"},
-    "JPEG: XMP": {"content": jpeg(segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + XMP % SMALL)), "mark": b"roll 7", "false": b"Thumbnails",
-                  "words": "XMP"},
-    "JPEG: XMP beyond a segment": {"content": jpeg(segment(0xE1, b"http://ns.adobe.com/xmp/extension/\0" + bytes(40))),
-                                   "mark": b"xmp/extension", "words": "extended XMP"},
+    "JPEG: XMP": {
+        "content": jpeg(segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + XMP % SMALL)),
+        "mark": b"roll 7",
+        "false": b"Thumbnails",
+        "words": "XMP",
+    },
+    "JPEG: XMP beyond a segment": {
+        "content": jpeg(segment(0xE1, b"http://ns.adobe.com/xmp/extension/\0" + bytes(40))),
+        "mark": b"xmp/extension",
+        "words": "extended XMP",
+    },
     "JPEG: comment": {"content": jpeg(segment(0xFE, b"a comment 7")), "mark": b"a comment 7", "words": "comment"},
-    "JPEG: IPTC in Photoshop's resources": {"content": jpeg(segment(0xED, b"Photoshop 3.0\0" + resource(1028, IPTC) + resource(1036, b"tiny"))),
-                                            "mark": IPTC, "false": b"tiny", "words": "Photoshop resources with their IPTC"},
-    "JPEG: thumbnail (JFXX)": {"content": jpeg(segment(0xE0, b"JFXX\0\x10small")), "mark": b"JFXX", "words": "thumbnail"},
+    "JPEG: IPTC in Photoshop's resources": {
+        "content": jpeg(segment(0xED, b"Photoshop 3.0\0" + resource(1028, IPTC) + resource(1036, b"tiny"))),
+        "mark": IPTC,
+        "false": b"tiny",
+        "words": "Photoshop resources with their IPTC",
+    },
+    "JPEG: thumbnail (JFXX)": {
+        "content": jpeg(segment(0xE0, b"JFXX\0\x10small")),
+        "mark": b"JFXX",
+        "words": "thumbnail",
+    },
     "JPEG: FlashPix data": {"content": jpeg(segment(0xE2, b"FPXR\0\1")), "mark": b"FPXR", "words": "FlashPix data"},
-    "JPEG: content credentials": {"content": jpeg(segment(0xEB, b"JP\0\1")), "mark": b"JP\0\1", "words": "content credentials"},
+    "JPEG: content credentials": {
+        "content": jpeg(segment(0xEB, b"JP\0\1")),
+        "mark": b"JP\0\1",
+        "words": "content credentials",
+    },
     "JPEG: other segments": {"content": jpeg(segment(0xE4, b"mine 7")), "mark": b"mine 7", "words": "segment APP4"},
-    "JPEG: data behind the picture": {"content": jpeg(behind=b"a film 7"), "mark": b"a film 7", "words": "data behind the picture"},
-    "JPEG: gain map": {"content": jpeg(segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + XMP % GAINS), behind=jpeg()), "words": "gain map"},
+    "JPEG: data behind the picture": {
+        "content": jpeg(behind=b"a film 7"),
+        "mark": b"a film 7",
+        "words": "data behind the picture",
+    },
+    "JPEG: gain map": {
+        "content": jpeg(segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + XMP % GAINS), behind=jpeg()),
+        "words": "gain map",
+    },
     "JPEG: further pictures (MPO)": {"content": mpo(), "words": "further pictures"},
-    "TIFF: colour profile": {"content": tiff((34675, 7, None, PROFILE, True)), "mark": PROFILE[36:], "words": "colour profile"},
-    "TIFF: description and other texts": {"content": tiff((270, "s", 0, "description 7", True)), "mark": b"description 7", "words": "EXIF"},
-    "TIFF: XMP": {"content": tiff((700, 1, None, XMP % SMALL, True)), "mark": b"roll 7", "false": b"Thumbnails", "words": "XMP"},
+    "TIFF: colour profile": {
+        "content": tiff((34675, 7, None, PROFILE, True)),
+        "mark": PROFILE[36:],
+        "words": "colour profile",
+    },
+    "TIFF: description and other texts": {
+        "content": tiff((270, "s", 0, "description 7", True)),
+        "mark": b"description 7",
+        "words": "EXIF",
+    },
+    "TIFF: XMP": {
+        "content": tiff((700, 1, None, XMP % SMALL, True)),
+        "mark": b"roll 7",
+        "false": b"Thumbnails",
+        "words": "XMP",
+    },
     "TIFF: IPTC": {"content": tiff((33723, 1, None, IPTC, True)), "mark": IPTC, "words": "IPTC"},
-    "TIFF: Photoshop's resources": {"content": tiff((34377, 1, None, resource(1060, b"block 7") + resource(1036, b"tiny"), True)),
-                                    "mark": b"block 7", "false": b"tiny", "words": "Photoshop resources with their IPTC"},
-    "TIFF: georeference": {"content": tiff((33550, "d", 3, (30.0, 31.0, 0.0), True)), "mark": struct.pack("<3d", 30, 31, 0),
-                           "words": "georeference"},
-    "TIFF: nodata value": {"content": tiff((42113, "s", 0, "-9997", True)), "mark": b"-9997\0", "words": "nodata value"},
-    "TIFF: GDAL metadata": {"content": tiff((42112, "s", 0, GDAL, True)), "mark": b"made up 7", "false": b"STATISTICS", "words": "GDAL metadata"},
-    "TIFF: names of document and page": {"content": tiff((269, "s", 0, "map number 7", True)), "mark": b"map number 7",
-                                         "words": "name of the document"},
-    "TIFF: other tags": {"content": tiff((65001, "s", 0, "own tag 7", True)), "mark": b"own tag 7", "words": "tag 65001"},
-    "TIFF: smallest and largest value": {"content": tiff((281, "H", 3, (201, 202, 203), True)), "mark": struct.pack("<3H", 201, 202, 203),
-                                         "words": "smallest and largest value"},
-    "TIFF: layers": {"content": tiff((37724, 7, None, b"Adobe Photoshop Document Data Block\0 7", True)), "mark": b"Data Block\0 7",
-                     "words": "layers"},
+    "TIFF: Photoshop's resources": {
+        "content": tiff((34377, 1, None, resource(1060, b"block 7") + resource(1036, b"tiny"), True)),
+        "mark": b"block 7",
+        "false": b"tiny",
+        "words": "Photoshop resources with their IPTC",
+    },
+    "TIFF: georeference": {
+        "content": tiff((33550, "d", 3, (30.0, 31.0, 0.0), True)),
+        "mark": struct.pack("<3d", 30, 31, 0),
+        "words": "georeference",
+    },
+    "TIFF: nodata value": {
+        "content": tiff((42113, "s", 0, "-9997", True)),
+        "mark": b"-9997\0",
+        "words": "nodata value",
+    },
+    "TIFF: GDAL metadata": {
+        "content": tiff((42112, "s", 0, GDAL, True)),
+        "mark": b"made up 7",
+        "false": b"STATISTICS",
+        "words": "GDAL metadata",
+    },
+    "TIFF: names of document and page": {
+        "content": tiff((269, "s", 0, "map number 7", True)),
+        "mark": b"map number 7",
+        "words": "name of the document",
+    },
+    "TIFF: other tags": {
+        "content": tiff((65001, "s", 0, "own tag 7", True)),
+        "mark": b"own tag 7",
+        "words": "tag 65001",
+    },
+    "TIFF: smallest and largest value": {
+        "content": tiff((281, "H", 3, (201, 202, 203), True)),
+        "mark": struct.pack("<3H", 201, 202, 203),
+        "words": "smallest and largest value",
+    },
+    "TIFF: layers": {
+        "content": tiff((37724, 7, None, b"Adobe Photoshop Document Data Block\0 7", True)),
+        "mark": b"Data Block\0 7",
+        "words": "layers",
+    },
     "TIFF: reduced copies (SubIFDs)": {"content": tiff(further=("sub",)), "words": "reduced copies"},
-    "TIFF: reduced copies on further pages": {"content": tiff(further=("page",)), "words": "reduced copies or masks on further pages"},
+    "TIFF: reduced copies on further pages": {
+        "content": tiff(further=("page",)),
+        "words": "reduced copies or masks on further pages",
+    },
     "WebP: colour profile": {"content": webp(icc_profile=PROFILE), "mark": PROFILE[36:], "words": "colour profile"},
     "WebP: EXIF": {"content": webp(exif=exif()), "mark": b"description 7", "words": "EXIF"},
     "WebP: XMP": {"content": webp(xmp=XMP % SMALL), "mark": b"roll 7", "false": b"Thumbnails", "words": "XMP"},
-    "WebP: other chunks": {"content": with_chunk(webp(icc_profile=PROFILE), b"abcd", b"own 7"), "mark": b"own 7", "words": "chunk abcd"},
-}  # fmt: skip
+    "WebP: other chunks": {
+        "content": with_chunk(webp(icc_profile=PROFILE), b"abcd", b"own 7"),
+        "mark": b"own 7",
+        "words": "chunk abcd",
+    },
+}
 
 
 def holds(content, mark):

@@ -27,13 +27,30 @@ def save_mask(path, marked):
     Image.fromarray(np.where(marked, 255, 0).astype(np.uint8)).save(path)
 
 
-@pytest.mark.parametrize("method", ["linear", "nearest", "biharmonic", "telea", "field", "patches", "exemplar", "halrtc"])
+@pytest.mark.parametrize(
+    "method", ["linear", "nearest", "biharmonic", "telea", "field", "patches", "exemplar", "halrtc"]
+)
 def test_the_rest_of_the_nodata_is_kept_by_every_kind_of_method(tdc, method):
     values, outside, gap = heights()
     np.save("dem.npy", values)
     save_mask("m.png", gap)
-    report = report_of(tdc("complete-image", "dem.npy", "-o", "b.npy", "--missing-value", -9999, "--mask", "m.png", "--keep", "nodata",
-                           "--method", method, "--json"))  # fmt: skip
+    report = report_of(
+        tdc(
+            "complete-image",
+            "dem.npy",
+            "-o",
+            "b.npy",
+            "--missing-value",
+            -9999,
+            "--mask",
+            "m.png",
+            "--keep",
+            "nodata",
+            "--method",
+            method,
+            "--json",
+        )
+    )
     made = np.load("b.npy")
     assert np.array_equal(made[~gap], values[~gap])
     assert made[gap].min() > 30 and made[gap].max() < 95  # -9999 was no data
@@ -50,7 +67,10 @@ def test_a_picture_says_what_stays(tdc):
     report = report_of(tdc(*how, "-o", "b.npy", *page, "--json"))
     made, incomplete = np.load("b.npy"), np.load("i.npy")
     assert np.array_equal(made[~gap], values[~gap]) and abs(made[gap] - 90).max() < 30
-    assert report["missing"]["count"] == gap.sum() and f"keep sea.png: {outside.sum()} entries stay as they are" in report["warnings"]
+    assert (
+        report["missing"]["count"] == gap.sum()
+        and f"keep sea.png: {outside.sum()} entries stay as they are" in report["warnings"]
+    )
     assert np.array_equal(np.isnan(incomplete), gap) and (incomplete[outside] == -9999).all()
     assert np.array_equal(pixels("i_mask.png") > 0, gap) and np.array_equal(np.load("sd.npy") > 0, gap)
     # The pages show heights, not -9999 as black and all else as white.
@@ -64,13 +84,43 @@ def test_nothing_of_what_stays_is_measured(tdc):
     np.save("dem.npy", values)
     np.save("t.npy", truth)
     save_mask("sea.png", outside)
-    metrics = report_of(tdc("complete-image", "dem.npy", "-o", "b.npy", "--missing-value", -9999, "--keep", "sea.png", "--reference",
-                            "t.npy", "--method", "linear", "--json"))["metrics"]  # fmt: skip
+    metrics = report_of(
+        tdc(
+            "complete-image",
+            "dem.npy",
+            "-o",
+            "b.npy",
+            "--missing-value",
+            -9999,
+            "--keep",
+            "sea.png",
+            "--reference",
+            "t.npy",
+            "--method",
+            "linear",
+            "--json",
+        )
+    )["metrics"]
     inside, error = truth[~outside], (np.load("b.npy") - truth)[~outside]
     assert metrics["missing"]["mae"] < 3
     assert metrics["all"]["psnr"] == pytest.approx(20 * np.log10(np.ptp(inside) / np.sqrt(np.mean(error**2))), abs=0.01)
-    hidden = report_of(tdc("complete-image", "dem.npy", "-o", "c.npy", "--missing-value", -9999, "--keep", "nodata", "--missing-ratio", 0.2,
-                           "--method", "linear", "--json"))  # fmt: skip
+    hidden = report_of(
+        tdc(
+            "complete-image",
+            "dem.npy",
+            "-o",
+            "c.npy",
+            "--missing-value",
+            -9999,
+            "--keep",
+            "nodata",
+            "--missing-ratio",
+            0.2,
+            "--method",
+            "linear",
+            "--json",
+        )
+    )
     made = np.load("c.npy")
     assert (made[values == -9999] == -9999).all() and hidden["metrics"]["missing"]["mae"] < 3
     assert 0 < hidden["missing"]["count"] < round(0.2 * values.size)
@@ -80,10 +130,30 @@ def test_noise_is_not_taken_out_of_what_stays(tdc):
     values, outside, gap = heights()
     np.save("dem.npy", values)
     save_mask("m.png", gap)
-    assert not tdc("complete-image", "dem.npy", "-o", "b.npy", "--missing-value", -9999, "--mask", "m.png", "--keep", "nodata",
-                   "--method", "field", "--noise-std", 0.5, "--add-noise", 0.5).exit_code  # fmt: skip
+    assert not tdc(
+        "complete-image",
+        "dem.npy",
+        "-o",
+        "b.npy",
+        "--missing-value",
+        -9999,
+        "--mask",
+        "m.png",
+        "--keep",
+        "nodata",
+        "--method",
+        "field",
+        "--noise-std",
+        0.5,
+        "--add-noise",
+        0.5,
+    ).exit_code
     made = np.load("b.npy")
-    assert (made[outside] == -9999).all() and (made[~outside] != values[~outside]).mean() > 0.9 and made[~outside].min() > 30
+    assert (
+        (made[outside] == -9999).all()
+        and (made[~outside] != values[~outside]).mean() > 0.9
+        and made[~outside].min() > 30
+    )
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".mat"])
@@ -101,10 +171,24 @@ def test_a_volume_is_filled_inside_of_the_head_alone(tdc, suffix):
         mask, head = "m.mat:lost", "m.mat:outside"
     for keep in ("nodata", head):
         for method in ("linear", "halrtc"):
-            result = tdc("complete-tensor", "bold.npy", "-o", "o2.npy", "--mask", mask, "--keep", keep, "--method", method, "--overwrite")
+            result = tdc(
+                "complete-tensor",
+                "bold.npy",
+                "-o",
+                "o2.npy",
+                "--mask",
+                mask,
+                "--keep",
+                keep,
+                "--method",
+                method,
+                "--overwrite",
+            )
             assert result.exit_code == 0, result.stderr
             made = np.load("o2.npy")
-            assert np.array_equal(np.isnan(made), outside) and np.array_equal(made[~(outside | lost)], truth[~(outside | lost)])
+            assert np.array_equal(np.isnan(made), outside) and np.array_equal(
+                made[~(outside | lost)], truth[~(outside | lost)]
+            )
             assert np.abs(made[lost] - truth[lost]).max() < 0.7
             assert "slices" not in result.stderr and "stay as they are" in result.stderr
 
@@ -116,8 +200,23 @@ def test_frames_of_a_clip_keep_what_lies_outside(tdc):
     np.save("c.npy", clip)
     save_mask("m.png", gap)
     for method in ("linear", "patches"):
-        result = tdc("complete-video", "c.npy", "-o", "b.npy", "--mask", "m.png", "--keep", "nodata", "--method", method, "--overwrite",
-                     "--html", "p.html", "--panel", "p.png")  # fmt: skip
+        result = tdc(
+            "complete-video",
+            "c.npy",
+            "-o",
+            "b.npy",
+            "--mask",
+            "m.png",
+            "--keep",
+            "nodata",
+            "--method",
+            method,
+            "--overwrite",
+            "--html",
+            "p.html",
+            "--panel",
+            "p.png",
+        )
         assert result.exit_code == 0, result.stderr
         made = np.load("b.npy")
         assert np.isnan(made[:, outside]).all() and np.array_equal(made[:, ~(outside | gap)], clip[:, ~(outside | gap)])
@@ -125,18 +224,35 @@ def test_frames_of_a_clip_keep_what_lies_outside(tdc):
     assert f"{4 * outside.sum()} further entries are NaN and stay as they are" in result.stderr
 
 
-@pytest.mark.parametrize("args, error", [
-    (["--keep", "nodata", "--missing-value", 3], "--keep nodata leaves what is missing by its value as it is; say with a --mask"),
-    (["--keep", "nodata", "--mask", "m.png"], "has nothing to keep: whole numbers hold no NaN, and neither --missing-value nor the file"),
-    (["--keep", "none.png", "--mask", "m.png"], "keep none.png: no such file"),
-    (["--keep", "black.png", "--mask", "m.png"], "keep black.png marks nothing; white = stays as it is"),
-    (["--keep", "white.png", "--mask", "m.png"], "keep white.png marks all of a.png: nothing is left to fill"),
-    (["--keep", "small.png", "--mask", "m.png"], "keep small.png is 3x2 pixels but a.png is 24x20 pixels; they must have the same size"),
-    (["--keep", "most.png", "--mask", "m.png"], "every entry is missing or kept: nothing is left to complete from"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "args, error",
+    [
+        (
+            ["--keep", "nodata", "--missing-value", 3],
+            "--keep nodata leaves what is missing by its value as it is; say with a --mask",
+        ),
+        (
+            ["--keep", "nodata", "--mask", "m.png"],
+            "has nothing to keep: whole numbers hold no NaN, and neither --missing-value nor the file",
+        ),
+        (["--keep", "none.png", "--mask", "m.png"], "keep none.png: no such file"),
+        (["--keep", "black.png", "--mask", "m.png"], "keep black.png marks nothing; white = stays as it is"),
+        (["--keep", "white.png", "--mask", "m.png"], "keep white.png marks all of a.png: nothing is left to fill"),
+        (
+            ["--keep", "small.png", "--mask", "m.png"],
+            "keep small.png is 3x2 pixels but a.png is 24x20 pixels; they must have the same size",
+        ),
+        (["--keep", "most.png", "--mask", "m.png"], "every entry is missing or kept: nothing is left to complete from"),
+    ],
+)
 def test_what_cannot_be_kept_is_said_in_a_line(tdc, args, error):
     mask = pixels("m.png") > 0
-    for name, marked in {"black": mask & False, "white": mask | True, "most": ~mask, "small": np.ones((2, 3), bool)}.items():
+    for name, marked in {
+        "black": mask & False,
+        "white": mask | True,
+        "most": ~mask,
+        "small": np.ones((2, 3), bool),
+    }.items():
         save_mask(f"{name}.png", marked)
     result = tdc("complete-image", "a.png", "-o", "b.png", *args, "--method", "linear")
     assert result.exit_code == 2 and result.stderr.count("\n") == 1 and error in result.stderr
@@ -157,9 +273,14 @@ def test_holes_are_hidden_in_the_shape_of_what_is_to_be_filled():
 @pytest.mark.parametrize("method", [m.name for m in methods.REGISTRY.values() if m.takes("wanted") and m.needs is None])
 def test_what_is_wanted_is_filled_alike_whether_the_rest_is_estimated_or_left_out(method):
     values, outside, gap = heights()
-    values, observed = np.where(outside | gap, np.nan, values.astype(float) / 60)[..., None], ~(outside | gap)[..., None]
+    values, observed = (
+        np.where(outside | gap, np.nan, values.astype(float) / 60)[..., None],
+        ~(outside | gap)[..., None],
+    )
     module, parameters = methods.get(method).load(), methods.get(method).parameters
-    config = methods.get(method).configure({"start": "field"} if "start" in parameters else {})  # the global model takes long
+    config = methods.get(method).configure(
+        {"start": "field"} if "start" in parameters else {}
+    )  # the global model takes long
     made = [module.complete(values, observed, config, rng=np.random.default_rng(0), wanted=wanted).mean
             for wanted in (gap[..., None], ~observed)]  # fmt: skip
     assert np.isfinite(made[0]).all()
@@ -178,8 +299,28 @@ def test_regions_of_a_picture_keep_what_lies_outside(tdc):
     save_mask("m.png", gap)
     for method in ("linear", "field"):
         for region in ("128", "whole"):
-            report = report_of(tdc("complete-image", "dem.npy", "-o", f"{region}.npy", "--missing-value", -9999, "--mask", "m.png",
-                                   "--keep", "nodata", "--method", method, "--region", region, "--overwrite", "--json"))  # fmt: skip
+            report = report_of(
+                tdc(
+                    "complete-image",
+                    "dem.npy",
+                    "-o",
+                    f"{region}.npy",
+                    "--missing-value",
+                    -9999,
+                    "--mask",
+                    "m.png",
+                    "--keep",
+                    "nodata",
+                    "--method",
+                    method,
+                    "--region",
+                    region,
+                    "--overwrite",
+                    "--json",
+                )
+            )
             made, rest = np.load(f"{region}.npy"), ~(outside | gap)
-            assert np.array_equal(made[outside], np.full(outside.sum(), -9999)) and np.array_equal(made[rest], truth[rest])
+            assert np.array_equal(made[outside], np.full(outside.sum(), -9999)) and np.array_equal(
+                made[rest], truth[rest]
+            )
             assert np.abs(made - truth)[gap].max() < 4 and report["missing"]["count"] == gap.sum()

@@ -18,7 +18,8 @@ from tdc_cli.model.problem import Problem
 from tdc_cli.model.state import Priors
 from tdc_cli.tensor import Observed
 
-# Orders 2, 3, 4 and 6; the last has rows of more than BLOCK entries. Entries are missing, among them the last row of mode 1.
+# Orders 2, 3, 4 and 6; the last has rows of more than BLOCK entries. Entries are missing, among them the last row of
+# mode 1.
 SHAPES = [(5, 7), (4, 6, 5), (3, 4, 2, 3), (2, 3, 2, 2, 3, 2), (2, 41, 30)]
 RANKS = [1, 3]
 MANY_THREADS = min(2, numba.config.NUMBA_NUM_THREADS)
@@ -209,7 +210,9 @@ def test_a_precision_that_is_not_positive_definite_gives_nan():
     for module in (kernels, reference):
         rows, nothing = np.zeros((2, 2)), np.zeros((2, 2))
         grams = np.stack([np.eye(2), -np.eye(2)])
-        module.draw_rows(grams, nothing.copy(), np.array([0, 1, 2]), np.ones(2), np.full(2, 0.5), nothing, nothing, rows)
+        module.draw_rows(
+            grams, nothing.copy(), np.array([0, 1, 2]), np.ones(2), np.full(2, 0.5), nothing, nothing, rows
+        )
         assert np.isfinite(rows[0]).all() and np.isnan(rows[1]).all()
 
 
@@ -255,7 +258,9 @@ def test_expected_labels(weights):
 def test_labels_far_from_every_component():
     """Where every density underflows the nearest component, in units of its spread, is still found."""
     labels = np.empty(2, dtype=np.int64)
-    kernels.draw_labels(np.array([-1e6, 1e6]), np.log([0.5, 0.5]), np.array([-1.0, 1.0]), np.ones(2), np.full(2, 0.5), labels)
+    kernels.draw_labels(
+        np.array([-1e6, 1e6]), np.log([0.5, 0.5]), np.array([-1.0, 1.0]), np.ones(2), np.full(2, 0.5), labels
+    )
     assert labels.tolist() == [0, 1]
 
 
@@ -266,8 +271,9 @@ def test_draw_weights_one_by_one(shape, mode, rank):
     got = []
     for module in (kernels, reference):
         residuals, weights = given.residuals.copy(), given.weights.copy()
-        module.draw_weights_one_by_one(given.stack, given.first, given.data.coordinates, 2.5, variances, noise, residuals,
-                                       weights)
+        module.draw_weights_one_by_one(
+            given.stack, given.first, given.data.coordinates, 2.5, variances, noise, residuals, weights
+        )
         got.append(np.append(weights, residuals))
     np.testing.assert_allclose(got[0], got[1], rtol=1e-10, atol=1e-10)
 
@@ -281,8 +287,21 @@ def test_draw_rows_one_by_one(shape, mode, rank):
     got = []
     for module in (kernels, reference):
         stack, residuals = given.stack.copy(), given.residuals.copy()
-        module.draw_rows_one_by_one(stack, given.first, given.data.coordinates, given.data.order[mode], given.data.offsets[mode],
-                                    mode, rows, 2.5, given.weights, diagonals, shifts, noise, residuals)
+        module.draw_rows_one_by_one(
+            stack,
+            given.first,
+            given.data.coordinates,
+            given.data.order[mode],
+            given.data.offsets[mode],
+            mode,
+            rows,
+            2.5,
+            given.weights,
+            diagonals,
+            shifts,
+            noise,
+            residuals,
+        )
         got.append(np.append(stack.ravel(), residuals))
     np.testing.assert_allclose(got[0], got[1], rtol=1e-10, atol=1e-10)
 

@@ -1,4 +1,6 @@
-"""Killed before each call that links, renames or removes something: nothing is lost, nothing is half there, the next run clears up."""
+"""Killed before each call that links, renames or removes something: nothing is lost, nothing is half there, the next
+run clears up.
+"""
 
 import json
 import os
@@ -19,7 +21,9 @@ CLIP = ["complete-video", "in", "-o", "out", "--report", "r.json", "--chunk", "2
 
 
 def tdc(*words, cwd):
-    done = subprocess.run([sys.executable, "-m", "tdc_cli", *words], cwd=cwd, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-m", "tdc_cli", *words], cwd=cwd, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -50,11 +54,15 @@ def seed_of(report):
 
 
 def visible(tree):
-    return {name: content for name, content in tree.items() if not any(part.startswith(".") for part in Path(name).parts)}
+    return {
+        name: content for name, content in tree.items() if not any(part.startswith(".") for part in Path(name).parts)
+    }
 
 
 def leftovers(tree):
-    return [name for name in tree if any(part.startswith(".") and part != ".tdc-contents.json" for part in Path(name).parts)]
+    return [
+        name for name in tree if any(part.startswith(".") and part != ".tdc-contents.json" for part in Path(name).parts)
+    ]
 
 
 def test_a_picture_and_its_report_are_of_one_run_after_the_next(start):
@@ -84,7 +92,9 @@ def test_a_folder_of_frames_is_never_away_and_never_half_there(start, exchange):
     for each in found:
         there = [each["left"].get(name) for name in names]
         assert there in (old, new) or (exchange == "no" and there == [None] * 3)
-        if each["code"] == 9 and there == old:  # before the journal: the old result stays, beside what can be gone on with
+        if (
+            each["code"] == 9 and there == old
+        ):  # before the journal: the old result stays, beside what can be gone on with
             assert each["after"] in (0, 2)
         if each["after"] == 0:
             made = each["made"]

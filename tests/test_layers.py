@@ -56,7 +56,9 @@ def part(path):
 
 
 def imports(path):
-    """(level, name, at_top) of every import: level 0 with the first name of a library, or 1 with a part of this package."""
+    """(level, name, at_top) of every import: level 0 with the first name of a library, or 1 with a part of this
+    package.
+    """
     depth = len(path.relative_to(PACKAGE).parts)
     tree = ast.parse(path.read_text(encoding="utf-8"))
     top = {id(node) for node in ast.walk(tree) if not isinstance(node, ast.FunctionDef)} - {

@@ -1,4 +1,6 @@
-"""Limits of memory, a current folder that has gone, streams that nobody holds, variables of a shell: one line each, and an end."""
+"""Limits of memory, a current folder that has gone, streams that nobody holds, variables of a shell: one line each, and
+an end.
+"""
 
 import os
 import resource
@@ -36,7 +38,8 @@ def group(tmp_path, monkeypatch):
     return set_to
 
 
-# -- memory ---------------------------------------------------------------------------------------------------------------------
+# -- memory
+# ---------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -47,13 +50,18 @@ def test_too_little_for_the_libraries_is_one_line(folder, megabytes, jobs):
         Image.fromarray(smooth(20, 24)).save(name)
     words = [["complete-image", "in", "-o", "out", *NEAREST, "--jobs", jobs], COMPLETE][jobs == "1"]
     done = limited(megabytes, *words)
-    line = f"tdc: this process may map {megabytes} MB (ulimit -v), and the libraries alone take up to 500 MB; raise the limit\n"
+    line = (
+        f"tdc: this process may map {megabytes} MB (ulimit -v), "
+        "and the libraries alone take up to 500 MB; raise the limit\n"
+    )
     assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
     assert not Path("b.png").exists() and not Path("out").exists()
 
 
 def test_too_little_for_compiled_methods_is_one_line(folder):
-    done = limited(700, "complete-image", "a.png", "-o", "b.png", "--method", "auto", "--missing-ratio", "0.3", "--threads", "1")
+    done = limited(
+        700, "complete-image", "a.png", "-o", "b.png", "--method", "auto", "--missing-ratio", "0.3", "--threads", "1"
+    )
     line = "tdc: this process may map 700 MB (ulimit -v), and the libraries alone take up to 900 MB; raise the limit\n"
     assert (done.returncode, done.stderr) == (2, line)
 
@@ -65,17 +73,34 @@ def test_what_needs_no_library_needs_no_room(folder, words):
 
 def test_a_picture_that_would_need_more_than_the_limit_is_refused_before_the_work(folder):
     Image.new("RGB", (3000, 2000), (9, 8, 7)).save("large.png")
-    words = ["complete-image", "large.png", "-o", "b.png", "--method", "linear", "--missing-ratio", "0.3", "--threads", "1"]
+    words = [
+        "complete-image",
+        "large.png",
+        "-o",
+        "b.png",
+        "--method",
+        "linear",
+        "--missing-ratio",
+        "0.3",
+        "--threads",
+        "1",
+    ]
     done = limited(1000, *words, "--region", "whole")
     assert done.returncode == 2 and done.stderr.count("\n") == 1
-    words = "works on the whole at once and takes about 1.8 GB of memory, more than the 500 MB that it may take; give --memory"
+    words = (
+        "works on the whole at once and takes about 1.8 GB of memory, "
+        "more than the 500 MB that it may take; give --memory"
+    )
     assert words in done.stderr and not Path("b.png").exists()
 
 
 def test_a_control_group_limits_as_the_machine_does(tdc, group):
     group(10**6)
     result = tdc(*COMPLETE)
-    assert result.exit_code == 2 and "of memory in regions of 128 pixels, and may take 10 MB; give --memory" in result.stderr
+    assert (
+        result.exit_code == 2
+        and "of memory in regions of 128 pixels, and may take 10 MB; give --memory" in result.stderr
+    )
     assert not Path("b.png").exists()
     group("max")  # no limit
     assert tdc(*COMPLETE).exit_code == 0
@@ -88,10 +113,15 @@ def test_what_a_control_group_takes_already_is_not_free(group):
     assert memory.free() == 0
 
 
-@pytest.mark.parametrize("error", [
-    OSError("Could not find/load shared object file 'libllvmlite.so'"), RuntimeError("can't start new thread"), MemoryError(),
-    ImportError("libscipy_openblas.so: failed to map segment from shared object"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError("Could not find/load shared object file 'libllvmlite.so'"),
+        RuntimeError("can't start new thread"),
+        MemoryError(),
+        ImportError("libscipy_openblas.so: failed to map segment from shared object"),
+    ],
+)
 @pytest.mark.parametrize("many", [False, True])
 def test_a_library_without_memory_is_told_as_such(tdc, monkeypatch, error, many):
     from tdc_cli.methods import nearest
@@ -104,11 +134,16 @@ def test_a_library_without_memory_is_told_as_such(tdc, monkeypatch, error, many)
     os.link("a.png", "in/a.png")
     words = ["complete-image", "in", "-o", "out", *NEAREST] if many else COMPLETE
     result = tdc(*words)
-    assert result.exit_code == (3 if many else 1) and "not enough memory; try" in result.stderr and "unexpected" not in result.stderr
+    assert (
+        result.exit_code == (3 if many else 1)
+        and "not enough memory; try" in result.stderr
+        and "unexpected" not in result.stderr
+    )
     assert "standard output" not in result.stderr
 
 
-# -- a current folder that has gone, variables, streams -------------------------------------------------------------------------
+# -- a current folder that has gone, variables, streams
+# -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("words", [
@@ -119,15 +154,24 @@ def test_a_current_folder_that_has_gone_is_one_line(tmp_path, words):
     gone = tmp_path / "gone"
     gone.mkdir()
     shell = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
-    done = subprocess.run(["sh", "-c", shell, "sh", gone, SCRIPT, *words], capture_output=True, text=True, timeout=120, input="")
-    assert done.returncode == 2 and done.stderr == "tdc: the current folder is not there any more; change to another one\n"
+    done = subprocess.run(
+        ["sh", "-c", shell, "sh", gone, SCRIPT, *words], capture_output=True, text=True, timeout=120, input=""
+    )
+    assert (
+        done.returncode == 2 and done.stderr == "tdc: the current folder is not there any more; change to another one\n"
+    )
 
 
 @pytest.mark.parametrize("value", ["bash_complete", "zsh_complete", "fish_complete", "nosuch", "", "bash_nosuch", "_"])
 def test_a_variable_of_shells_by_itself_changes_nothing(folder, value):
     environment = {name: text for name, text in os.environ.items() if not name.startswith("COMP_")}
-    done = subprocess.run([SCRIPT, "methods", "nearest"], env=environment | {"_TDC_COMPLETE": value}, capture_output=True, text=True,
-                          timeout=60)  # fmt: skip
+    done = subprocess.run(
+        [SCRIPT, "methods", "nearest"],
+        env=environment | {"_TDC_COMPLETE": value},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0 and done.stdout.startswith("nearest: ") and done.stderr == ""
 
 
@@ -138,15 +182,23 @@ def test_odd_positions_of_a_word_end_in_no_traceback(folder, position):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("words", [["methods"], ["methods", "--json"], ["--help"], ["--version"], ["report-schema"], COMPLETE])
-@pytest.mark.parametrize(("where", "reason"), [(">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")])
+@pytest.mark.parametrize(
+    "words", [["methods"], ["methods", "--json"], ["--help"], ["--version"], ["report-schema"], COMPLETE]
+)
+@pytest.mark.parametrize(
+    ("where", "reason"), [(">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")]
+)
 def test_what_cannot_be_written_is_an_error(folder, words, where, reason):
-    done = subprocess.run(["bash", "-c", f'"$@" {where}', "bash", SCRIPT, *words], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        ["bash", "-c", f'"$@" {where}', "bash", SCRIPT, *words], capture_output=True, text=True, timeout=60
+    )
     assert (done.returncode, done.stderr) == (1, f"tdc: standard output: {reason}\n")
     if words is COMPLETE:
         assert np.asarray(Image.open("b.png")).shape == (20, 24, 3)
 
 
 def test_who_wants_no_words_needs_no_standard_output(folder):
-    done = subprocess.run(["bash", "-c", '"$@" >&-', "bash", SCRIPT, *COMPLETE, "-q"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        ["bash", "-c", '"$@" >&-', "bash", SCRIPT, *COMPLETE, "-q"], capture_output=True, text=True, timeout=60
+    )
     assert (done.returncode, done.stderr) == (0, "") and Path("b.png").exists()

@@ -21,7 +21,9 @@ def missing(tdc):
     """Function that completes `a.png` with options and returns which pixels were missing."""
 
     def run(*words, picture="a.png"):
-        result = tdc("complete-image", picture, "-o", "b.png", *NEAREST, "--save-incomplete", "i.png", "--overwrite", *words)
+        result = tdc(
+            "complete-image", picture, "-o", "b.png", *NEAREST, "--save-incomplete", "i.png", "--overwrite", *words
+        )
         assert result.exit_code == 0, result.stderr
         return pixels("i_mask.png") > 0
 
@@ -39,7 +41,8 @@ def mask_of(values, base=0):
     return levels
 
 
-# -- levels ---------------------------------------------------------------------------------------------------------------------
+# -- levels
+# ---------------------------------------------------------------------------------------------------------------------
 
 
 def test_levels_of_a_16_bit_mask_are_257_times_those_of_8_bits(missing):
@@ -75,7 +78,9 @@ def test_the_grey_of_a_colour_mask_weighs_red_more_than_blue(missing):
     values[1, 0], values[1, 1], values[1, 2], values[1, 3] = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
     Image.fromarray(values).save("w.png")
     for threshold, expected in ((20, [1, 1, 1, 1]), (70, [1, 1, 0, 1]), (80, [0, 1, 0, 1]), (152, [0, 0, 0, 1])):
-        assert missing("--mask", "w.png", "--mask-threshold", threshold)[1, :5].tolist() == [bool(e) for e in [*expected, 0]]
+        assert missing("--mask", "w.png", "--mask-threshold", threshold)[1, :5].tolist() == [
+            bool(e) for e in [*expected, 0]
+        ]
 
 
 def test_a_mask_in_inks_is_white_where_there_are_none(missing):
@@ -135,10 +140,14 @@ def test_a_simulated_share_is_the_nearest_that_there_is(tdc, pattern, axis):
     assert report["missing"]["count"] == 32 and report["missing"]["ratio"] == 32 / 105  # of 31.5
     report = report_of(tdc(*words, "--missing-pattern", pattern, "--save-incomplete", "i.png"))
     lost = (pixels("i_mask.png") > 0).all(axis=axis)
-    assert lost.sum() == 2 == (pixels("i_mask.png") > 0).any(axis=axis).sum() and report["missing"]["pixels"] == 2 * (7, 5)[axis == 1]
+    assert (
+        lost.sum() == 2 == (pixels("i_mask.png") > 0).any(axis=axis).sum()
+        and report["missing"]["pixels"] == 2 * (7, 5)[axis == 1]
+    )
 
 
-# -- values ---------------------------------------------------------------------------------------------------------------------
+# -- values
+# ---------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("top", [255, 65535])
@@ -173,14 +182,31 @@ def test_what_is_known_exactly_has_no_uncertainty(tdc):
 
 
 def test_the_coverage_is_that_of_what_is_missing(tdc):
-    words = ["--method", "field", "--threads", "1", "--missing-ratio", "0.3", "--add-noise", "0.02", "--noise-std", "0.02", "--json"]
+    words = [
+        "--method",
+        "field",
+        "--threads",
+        "1",
+        "--missing-ratio",
+        "0.3",
+        "--add-noise",
+        "0.02",
+        "--noise-std",
+        "0.02",
+        "--json",
+    ]
     report = report_of(tdc("complete-image", "a.png", "-o", "b.png", *words))
     assert report["missing"]["ratio"] == 0.3 and 0.6 < report["uncertainty"]["coverage90"] <= 1
 
 
 @pytest.mark.parametrize("kind", ["smaller", "wider", "deeper", "grey"])
 def test_a_reference_that_is_not_alike_is_refused(tdc, kind):
-    reference = {"smaller": smooth(19, 24), "wider": smooth(20, 25), "deeper": smooth(20, 24), "grey": smooth(20, 24, 0)}[kind]
+    reference = {
+        "smaller": smooth(19, 24),
+        "wider": smooth(20, 25),
+        "deeper": smooth(20, 24),
+        "grey": smooth(20, 24, 0),
+    }[kind]
     if kind == "deeper":
         save16("r.png", reference.astype(np.uint16) * 257)
     else:
@@ -191,7 +217,9 @@ def test_a_reference_that_is_not_alike_is_refused(tdc, kind):
 
 
 def test_a_pixel_of_an_animation_is_transparent_below_half_alpha(tmp_path):
-    """GIF knows opaque and transparent only; what comes from another GIF is nothing between, so that no command shows this."""
+    """GIF knows opaque and transparent only; what comes from another GIF is nothing between, so that no command shows
+    this.
+    """
     values = np.dstack([smooth(20, 24), mask_of([0, 63, 64, 127, 128, 200], 255).astype(np.uint8)])
     clip = Clip("a.gif", "", "GIF", 2, values.shape, values.dtype, "RGBA")
     write_clip([media.Media(values, "RGBA", "a.gif", "")] * 2, tmp_path / "b.gif", clip)
@@ -200,7 +228,8 @@ def test_a_pixel_of_an_animation_is_transparent_below_half_alpha(tmp_path):
     assert shown[1, :7].tolist() == [False, False, False, False, True, True, True]
 
 
-# -- files ----------------------------------------------------------------------------------------------------------------------
+# -- files
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o666])

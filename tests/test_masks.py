@@ -1,4 +1,6 @@
-"""The rules of docs/masks.md that are not about mask pictures alone: transparency, a colour, and the mask as understood."""
+"""The rules of docs/masks.md that are not about mask pictures alone: transparency, a colour, and the mask as
+understood.
+"""
 
 import json
 import os
@@ -31,7 +33,8 @@ def fill(tdc):
     return run
 
 
-# -- transparency -------------------------------------------------------------------------------------------------------------
+# -- transparency
+# -------------------------------------------------------------------------------------------------------------
 
 
 def transparent(channels, depth):
@@ -49,10 +52,16 @@ def test_what_is_transparent_is_filled_and_made_opaque(fill, channels, depth):
     Path("x.png").write_bytes(plain_codecs.png(values))
     result, found = fill("x.png", "--mask", "alpha", "--json")
     report = report_of(result)
-    assert report["missing"]["source"] == "alpha" and report["missing"]["mask"] is None and report["missing"]["pixels"] == HOLE.sum()
+    assert (
+        report["missing"]["source"] == "alpha"
+        and report["missing"]["mask"] is None
+        and report["missing"]["pixels"] == HOLE.sum()
+    )
     assert np.array_equal(found[~HOLE], values[~HOLE])
     assert (found[HOLE, -1] == np.iinfo(depth).max).all() and (found[HOLE][..., :-1] > 0).all()
-    assert report["missing"]["grey_levels"] == (values[..., -1] > 0).sum() - (values[..., -1] == np.iinfo(depth).max).sum()
+    assert (
+        report["missing"]["grey_levels"] == (values[..., -1] > 0).sum() - (values[..., -1] == np.iinfo(depth).max).sum()
+    )
     assert "pixels are partly transparent and count as known" in result.stderr
 
 
@@ -83,7 +92,8 @@ def test_pictures_without_holes_or_without_alpha(fill):
     assert result.stderr == "tdc: note: opaque.png: no pixel is wholly transparent: the output equals the input\n"
     assert np.array_equal(found, smooth(20, 24, 4))
     check_refused(
-        fill("a.png", "--mask", "alpha")[0], "a.png: --mask alpha needs a picture with transparency, and this one is mode RGB with 8 bits"
+        fill("a.png", "--mask", "alpha")[0],
+        "a.png: --mask alpha needs a picture with transparency, and this one is mode RGB with 8 bits",
     )
     Image.fromarray(smooth(20, 24, 4) * np.array([1, 1, 1, 0], dtype=np.uint8)).save("none.png")
     check_refused(
@@ -91,7 +101,8 @@ def test_pictures_without_holes_or_without_alpha(fill):
     )
 
 
-# -- a colour -----------------------------------------------------------------------------------------------------------------
+# -- a colour
+# -----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("depth", [np.uint8, np.uint16])
@@ -124,7 +135,9 @@ def test_a_colour_in_a_jpeg_wants_a_tolerance(tdc):
     values = np.full((32, 32, 3), 100, dtype=np.uint8)
     values[8:24, 8:24] = (255, 0, 255)
     Image.fromarray(values).save("x.jpg", quality=90, subsampling=0)
-    result = tdc("complete-image", "x.jpg", "-o", "y.png", "--mask-color", "#ff00ff", "--mask-tolerance", "20", *QUICK, "--json")
+    result = tdc(
+        "complete-image", "x.jpg", "-o", "y.png", "--mask-color", "#ff00ff", "--mask-tolerance", "20", *QUICK, "--json"
+    )
     assert report_of(result)["missing"]["pixels"] == 256
 
 
@@ -149,21 +162,35 @@ def test_alpha_stays_where_a_colour_is_filled(fill):
 @pytest.mark.parametrize(
     "options, line",
     [
-        (["--mask-color", "#ff00ff"],
-         "a.png: no pixel has the color #ff00ff; the nearest differs by 139 of 255: give another color or --mask-tolerance 139"),
-        (["--mask-color", "#808080", "--mask-tolerance", "255"],
-         "a.png: every pixel has the color #808080: nothing is left to complete from"),
-        (["--mask-color", "magenta"],
-         "--mask-color 'magenta' is not of the form '#ff00ff': red, green, blue, two hexadecimal digits each"),
-        (["--mask-color", "#ff00ff", "--mask", "m.png"], "--mask-color and --mask exclude each other: holes are said in one way"),
-        (["--mask-color", "#ff00ff", "--missing-ratio", "0.5"],
-         "--mask-color and --missing-ratio exclude each other: holes are said in one way"),
+        (
+            ["--mask-color", "#ff00ff"],
+            "a.png: no pixel has the color #ff00ff; the nearest differs by 139 of 255: give another color or "
+            "--mask-tolerance 139",
+        ),
+        (
+            ["--mask-color", "#808080", "--mask-tolerance", "255"],
+            "a.png: every pixel has the color #808080: nothing is left to complete from",
+        ),
+        (
+            ["--mask-color", "magenta"],
+            "--mask-color 'magenta' is not of the form '#ff00ff': red, green, blue, two hexadecimal digits each",
+        ),
+        (
+            ["--mask-color", "#ff00ff", "--mask", "m.png"],
+            "--mask-color and --mask exclude each other: holes are said in one way",
+        ),
+        (
+            ["--mask-color", "#ff00ff", "--missing-ratio", "0.5"],
+            "--mask-color and --missing-ratio exclude each other: holes are said in one way",
+        ),
         (["--mask-tolerance", "3", "--mask", "m.png"], "--mask-tolerance needs a --mask-color"),
-        (["--mask", "alpha", "--invert-mask"],
-         "--invert-mask needs a mask picture; --mask alpha always takes what is transparent as missing"),
+        (
+            ["--mask", "alpha", "--invert-mask"],
+            "--invert-mask needs a mask picture; --mask alpha always takes what is transparent as missing",
+        ),
         (["--mask-color", "#ff00ff", "--invert-mask"], "--invert-mask and --mask-dilate need a --mask"),
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_sense_is_refused(complete, options, line):
     check_refused(complete(*options), line)
     assert sorted(os.listdir()) == ["a.png", "m.png"]
@@ -182,7 +209,8 @@ def test_colours_are_of_integer_pictures(tdc, name):
     )
 
 
-# -- the mask as understood ---------------------------------------------------------------------------------------------------
+# -- the mask as understood
+# ---------------------------------------------------------------------------------------------------
 
 
 def test_the_mask_is_written_beside_the_incomplete_picture(complete):
@@ -205,7 +233,11 @@ def test_a_pixel_with_one_missing_channel_is_white(complete):
     [
         ("i_mask.png", [], "i_mask.png: exists already; give --overwrite to replace it"),
         ("i_mask.png", ["--mask", "i_mask.png", "--overwrite"], "i_mask.png: is the mask itself; name another file"),
-        ("none", ["--panel", "i_mask.png"], "i_mask.png: named twice, as mask and as panel; give each result a file of its own"),
+        (
+            "none",
+            ["--panel", "i_mask.png"],
+            "i_mask.png: named twice, as mask and as panel; give each result a file of its own",
+        ),
     ],
 )
 def test_the_mask_is_checked_as_every_output(complete, there, options, line):
@@ -215,10 +247,15 @@ def test_the_mask_is_checked_as_every_output(complete, there, options, line):
     assert Path(there).read_bytes() == Path("m.png").read_bytes() and not os.path.exists("b.png")
 
 
-@pytest.mark.parametrize("options, words", [(["--mask", "alpha"], "as transparent"), (["--mask-color", "#000"], "by color #000")])
+@pytest.mark.parametrize(
+    "options, words", [(["--mask", "alpha"], "as transparent"), (["--mask-color", "#000"], "by color #000")]
+)
 def test_a_dry_run_says_where_the_holes_come_from(tdc, options, words):
     Path("x.png").write_bytes(plain_codecs.png(transparent(4, np.uint8)))
     result = tdc("complete-image", "x.png", "-o", "y.png", *QUICK, *options, "--dry-run")
-    assert f"48 of 1440 entries missing (3.3%) {words}, to be completed by biharmonic" in result.stdout and not os.path.exists("y.png")
+    assert (
+        f"48 of 1440 entries missing (3.3%) {words}, to be completed by biharmonic" in result.stdout
+        and not os.path.exists("y.png")
+    )
     planned = json.loads(tdc("complete-image", "x.png", "-o", "y.png", *QUICK, *options, "--dry-run", "--json").stdout)
     assert planned["missing"]["count"] == 48

@@ -90,7 +90,9 @@ def test_arrays_are_turned_as_pictures_are(orientation):
     assert np.array_equal(metadata.upright(smooth(4, 6), orientation), np.asarray(ImageOps.exif_transpose(picture)))
 
 
-@pytest.mark.parametrize("mode, words", [("LAB", "mode LAB is not supported, only L, LA, RGB, RGBA, CMYK; convert it to RGB")])  # fmt: skip
+@pytest.mark.parametrize(
+    "mode, words", [("LAB", "mode LAB is not supported, only L, LA, RGB, RGBA, CMYK; convert it to RGB")]
+)
 def test_other_modes_are_refused_by_name(folder, mode, words):
     Image.new(mode, (5, 4)).save("x.tif")
     with pytest.raises(InputError, match=words):
@@ -113,7 +115,11 @@ def test_palettes_become_exactly_their_colours(folder, transparent):
 def test_single_bits_become_grey(folder):
     Image.fromarray(smooth(4, 5, None) > 128).save("x.png")
     read = media.read("x.png")
-    assert read.mode == "L" and np.array_equal(read.values, np.where(smooth(4, 5, None) > 128, 255, 0)) and "1 bit" in read.notes[0]
+    assert (
+        read.mode == "L"
+        and np.array_equal(read.values, np.where(smooth(4, 5, None) > 128, 255, 0))
+        and "1 bit" in read.notes[0]
+    )
 
 
 @pytest.mark.parametrize("channels, mode", [(None, "L"), (2, "LA"), (3, "RGB"), (4, "RGBA")])
@@ -133,8 +139,17 @@ def test_sixteen_bits_are_read_and_written_as_such(folder, channels, mode):
         assert read.mode == mode and read.full_range == 65535 and np.array_equal(read.values, values)
 
 
-@pytest.mark.parametrize("options", [{"compression": "lzw"}, {"compression": "zlib", "predictor": True}, {"byteorder": ">"},
-                                     {"tile": (16, 16)}, {"planarconfig": "separate"}, {"bigtiff": True}])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compression": "lzw"},
+        {"compression": "zlib", "predictor": True},
+        {"byteorder": ">"},
+        {"tile": (16, 16)},
+        {"planarconfig": "separate"},
+        {"bigtiff": True},
+    ],
+)
 @pytest.mark.parametrize("dtype", [np.uint16, np.float32])
 def test_tiffs_of_every_layout_are_read(folder, options, dtype):
     values = (np.random.default_rng(0).random((20, 18, 3)) * 60_000).astype(dtype)
@@ -157,7 +172,9 @@ def test_premultiplied_alpha_stays_so_or_is_refused(folder):
     media.write(read, "y.tif")
     with tifffile.TiffFile("y.tif") as file:
         assert file.pages[0].extrasamples == (1,) and np.array_equal(file.asarray(), values)
-    with pytest.raises(OutputError, match=r"y\.png: PNG cannot hold colours that are multiplied by their alpha, .*; write to \.tif"):
+    with pytest.raises(
+        OutputError, match=r"y\.png: PNG cannot hold colours that are multiplied by their alpha, .*; write to \.tif"
+    ):
         media.write(read, "y.png")
 
 
@@ -179,7 +196,10 @@ def test_texts_of_a_png_stay(folder):
         read = media.read("x.png")
         media.write(replace(read, values=values), "y.png", replace=True)
         text = Image.open("y.png").text
-        assert text == {"Author": "Somebody", "Title": "Déjà vu 你好"} and (text["Title"].lang, text["Title"].tkey) == ("fr", "Titre")
+        assert text == {"Author": "Somebody", "Title": "Déjà vu 你好"} and (text["Title"].lang, text["Title"].tkey) == (
+            "fr",
+            "Titre",
+        )
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
@@ -229,7 +249,9 @@ def test_metadata_too_long_for_a_jpeg_is_lost_with_words(folder):
 def test_several_frames_are_refused_with_the_way_out(folder, name):
     frames = [Image.fromarray(np.roll(smooth(9, 7), 3 * i, axis=0)) for i in range(3)]
     frames[0].save(name, save_all=True, append_images=frames[1:])
-    with pytest.raises(InputError, match=f"^{name}: holds 3 pages or frames; save the one to complete as a file of its own"):
+    with pytest.raises(
+        InputError, match=f"^{name}: holds 3 pages or frames; save the one to complete as a file of its own"
+    ):
         media.read(name)
 
 
@@ -302,7 +324,9 @@ def test_what_is_no_picture_of_jpeg_xl_is_refused(folder):
     # A header of 65536 x 65536 pixels: `small` 0, height in 18 bits, ratio 1:1.
     bits = "0" + "01" + format(65535, "018b")[::-1] + "100"
     (folder / "y.jxl").write_bytes(b"\xff\x0a" + int(bits[::-1], 2).to_bytes(4, "little") + bytes(90))
-    with pytest.raises(InputError, match=r"65536x65536 pixels in a file of \d+ bytes, .*; up to 100 megapixels are read"):
+    with pytest.raises(
+        InputError, match=r"65536x65536 pixels in a file of \d+ bytes, .*; up to 100 megapixels are read"
+    ):
         media.read("y.jxl")
 
 
@@ -494,22 +518,26 @@ def test_a_mask_that_is_no_picture(folder):
 def test_a_field_is_an_option_on_the_command_line_and_a_keyword_in_python(tdc):
     Image.fromarray(np.full((20, 24), 90, dtype=np.uint8)).save("dark.png")
     result = tdc("complete-image", "a.png", "-o", "b.png", "--mask", "dark.png")
-    assert result.exit_code == 2 and result.stderr.endswith("white = missing; give a lower --mask-threshold or repaint the mask\n")
+    assert result.exit_code == 2 and result.stderr.endswith(
+        "white = missing; give a lower --mask-threshold or repaint the mask\n"
+    )
     with pytest.raises(OutputError, match="give `overwrite` to replace it"):
         media.write(media.read("a.png"), "a.png")
 
 
 def test_reading_a_picture_loads_no_video_library(folder):
     code = (
-        "import sys; from tdc_cli import media; from tdc_cli.media.masks import read_mask; media.read('a.png'); read_mask('m.png');"
-        "print(*sorted(m for m in sys.modules if m == 'av' or 'video' in m))"
+        "import sys; from tdc_cli import media; from tdc_cli.media.masks import read_mask; media.read('a.png'); "
+        "read_mask('m.png');print(*sorted(m for m in sys.modules if m == 'av' or 'video' in m))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout, done.returncode) == ("\n", 0), done.stderr
 
 
 def test_the_command_line_names_all_formats():
-    assert [media.EXTENSIONS[f".{name}"].extensions[0] for name in FORMATS] == [f.extensions[0] for f in media.FORMATS.values()]
+    assert [media.EXTENSIONS[f".{name}"].extensions[0] for name in FORMATS] == [
+        f.extensions[0] for f in media.FORMATS.values()
+    ]
 
 
 def test_media_is_a_value(folder):

@@ -84,10 +84,15 @@ def test_a_folder_is_read(data):
 def test_what_a_folder_lacks_is_told_before_any_work(tdc, data):
     (data / "faces/set.npy").unlink()
     done = tdc("bench", "faces", "-o", "out", "--data", data)
-    assert (done.exit_code, done.stderr) == (2, f"tdc: {data}: has nothing in faces/; docs/bench.md says how the folder is laid out\n")
+    assert (done.exit_code, done.stderr) == (
+        2,
+        f"tdc: {data}: has nothing in faces/; docs/bench.md says how the folder is laid out\n",
+    )
 
 
-@pytest.mark.parametrize("values", [np.zeros((3, 4, 5), dtype=np.uint8), np.zeros((3, 4, 5, 10), dtype=np.uint8), np.zeros((2, 2, 2, 4))])
+@pytest.mark.parametrize(
+    "values", [np.zeros((3, 4, 5), dtype=np.uint8), np.zeros((3, 4, 5, 10), dtype=np.uint8), np.zeros((2, 2, 2, 4))]
+)
 def test_arrays_that_are_no_faces(data, values):
     np.save(data / "faces/set.npy", values)
     with pytest.raises(InputError, match="faces are unsigned integers"):
@@ -98,7 +103,9 @@ def test_photographs(data, folder):
     module, found = ran("images", data, folder, methods=("nearest", "linear", "biharmonic"), ratios=(0.6, 0.9))
     assert [(each["data"], each["ratio"]) for each in found if each["arrays"]] == [("facade", 0.9)] * 3
     for each in found:
-        assert 0 < each["metrics"]["rre"] < 1 and 0 < each["metrics"]["psnr"] < 40 and each["metrics"]["coverage"] is None
+        assert (
+            0 < each["metrics"]["rre"] < 1 and 0 < each["metrics"]["psnr"] < 40 and each["metrics"]["coverage"] is None
+        )
     table = next(table for table in module.tables(found) if table and table.name == "images-psnr")
     assert table.head == ("method", "60% missing", "paper", "difference", "90% missing", "paper", "difference")
     assert drawn(module.figures(found)) == ["shown-facade"]
@@ -139,7 +146,11 @@ def test_faces(data, folder):
     for each in found:
         assert each["metrics"]["rre_missing"] > each["metrics"]["rre"] > 0
     names = [table.name for table in module.tables(found) if table]
-    assert names == ["faces-set", "faces-missing-set", "seconds-set"]  # without ours and fbcp there is no standing and no gain
+    assert names == [
+        "faces-set",
+        "faces-missing-set",
+        "seconds-set",
+    ]  # without ours and fbcp there is no standing and no gain
     assert drawn(module.figures(found)) == ["faces-set"]
 
 
@@ -158,7 +169,8 @@ def test_spatial(monkeypatch, data, folder):
     module, found = ran("spatial", data, folder, ratios=(0.6,))
     assert [(each["data"], each["method"]) for each in found][-2:] == [("suzie", "nearest"), ("suzie", "linear")]
     assert [table.name for table in module.tables(found)] == [
-        f"spatial-{kind}-{metric}" for kind in ("photographs", "clips") for metric in ("rre", "psnr", "ssim")]  # fmt: skip
+        f"spatial-{kind}-{metric}" for kind in ("photographs", "clips") for metric in ("rre", "psnr", "ssim")
+    ]
     assert drawn(module.figures(found)) == ["spatial"] and module.figures([]) == []
 
 

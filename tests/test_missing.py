@@ -98,7 +98,9 @@ def test_soft_edges_are_told(options, told, invert):
     if invert:
         levels, options = 255 - levels, {**options, "threshold": 155.5} if "threshold" in options else options
     notes = read(levels, invert=invert, **options).notes
-    wanted = "mask m.png has soft edges: 2 grey pixels count as known; if a rim of the damage stays, give `mask_dilate=2`"
+    wanted = (
+        "mask m.png has soft edges: 2 grey pixels count as known; if a rim of the damage stays, give `mask_dilate=2`"
+    )
     assert notes == ((wanted,) if told else ())
 
 
@@ -109,7 +111,9 @@ def test_threshold_dilation_and_grey_rim():
     assert (~read(levels).observed).sum() == HOLE.sum()
     assert (~read(levels, threshold=100).observed).sum() == HOLE.sum() + 3
     grown = ~read(levels, dilate=1).observed
-    assert np.array_equal(np.argwhere(grown).min(axis=0), (0, 1)) and np.array_equal(np.argwhere(grown).max(axis=0), (3, 5))
+    assert np.array_equal(np.argwhere(grown).min(axis=0), (0, 1)) and np.array_equal(
+        np.argwhere(grown).max(axis=0), (3, 5)
+    )
     assert grown.sum() == 4 * 5
 
 
@@ -134,7 +138,9 @@ def test_inverted_masks_are_suspected():
 
 
 def test_size_empty_full_and_faint_masks():
-    with pytest.raises(MaskError, match=r"^mask m.png is 5x6 pixels but picture a.png is 8x6; they must have the same size$"):
+    with pytest.raises(
+        MaskError, match=r"^mask m.png is 5x6 pixels but picture a.png is 8x6; they must have the same size$"
+    ):
         read(np.zeros((6, 5)))
     assert "nothing as missing" in read(np.zeros((6, 8))).notes[0]
     with pytest.raises(MaskError, match="every pixel"):
@@ -149,7 +155,9 @@ def test_size_empty_full_and_faint_masks():
         read(np.where(HOLE, -1.0, 0))
 
 
-@pytest.mark.parametrize(("pattern", "fibers"), [("fibers:0,1,2", 60), ("fibers:3", 6), ("fibers:2,0", 15), ("fibers:0,1,2,3", 360)])
+@pytest.mark.parametrize(
+    ("pattern", "fibers"), [("fibers:0,1,2", 60), ("fibers:3", 6), ("fibers:2,0", 15), ("fibers:0,1,2,3", 360)]
+)
 def test_fibers_of_a_tensor_are_hidden_whole_and_counted_exactly(pattern, fibers):
     observed = missing.simulate_tensor((3, 4, 5, 6), 0.3, pattern, np.random.default_rng(0))
     axes = missing.tensor_axes(pattern)
@@ -159,7 +167,9 @@ def test_fibers_of_a_tensor_are_hidden_whole_and_counted_exactly(pattern, fibers
 
 
 def test_entries_of_a_tensor_are_those_of_a_picture():
-    one, other = (f((6, 5, 4), 0.4, "entries", np.random.default_rng(3)) for f in (missing.simulate, missing.simulate_tensor))
+    one, other = (
+        f((6, 5, 4), 0.4, "entries", np.random.default_rng(3)) for f in (missing.simulate, missing.simulate_tensor)
+    )
     assert np.array_equal(one, other)
 
 
@@ -190,7 +200,9 @@ def test_a_mask_of_a_tensor_holds_along_the_modes_it_leaves_out(shape):
     read = missing.from_array(marked, (3, 4, 5), name="m", tensor="t")
     whole = marked.reshape(shape + (1,) * (3 - len(shape)))
     assert read.observed.shape == (3, 4, 5)
-    assert all(read.observed[i] != whole[tuple(min(a, n - 1) for a, n in zip(i, whole.shape))] for i in np.ndindex(3, 4, 5))
+    assert all(
+        read.observed[i] != whole[tuple(min(a, n - 1) for a, n in zip(i, whole.shape))] for i in np.ndindex(3, 4, 5)
+    )
     turned = missing.from_array(~marked, (3, 4, 5), name="m", tensor="t", invert=True)
     assert np.array_equal(turned.observed, read.observed)
 

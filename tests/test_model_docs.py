@@ -14,10 +14,22 @@ from tdc_cli.model.state import Priors, State
 TEXT = (Path(__file__).parent.parent / "docs" / "model.md").read_text(encoding="utf-8")
 # The labels of the model's and the inference's equations, in the order of the paper.
 LABELS = (
-    "0 1 2 3 7 9 10 11 12 13 4 5 6 14 15 13-1 14-1 15-1 16 17 18 19 19-0 19-1 19-2 20 21 21-1 22 23 24 26 27 27-1 29 30 30-1 "
-    "32 33 33-1 35 36 36-1 38 39 39-1 41 42 43 44 45 46 50 51"
+    "0 1 2 3 7 9 10 11 12 13 4 5 6 14 15 13-1 14-1 15-1 16 17 18 19 19-0 19-1 19-2 20 21 21-1 22 23 24 26 27 27-1 29 "
+    "30 30-1 32 33 33-1 35 36 36-1 38 39 39-1 41 42 43 44 45 46 50 51"
 )
-MODEL = ("coherence", "conditionals", "fit", "joint", "kernels", "mixture", "posterior", "problem", "rank", "sampler", "state")
+MODEL = (
+    "coherence",
+    "conditionals",
+    "fit",
+    "joint",
+    "kernels",
+    "mixture",
+    "posterior",
+    "problem",
+    "rank",
+    "sampler",
+    "state",
+)
 CLASSES = {"State": "tdc_cli.model.state", "Priors": "tdc_cli.model.state", "Observed": "tdc_cli.tensor"}
 
 

@@ -1,4 +1,6 @@
-"""Names of files are data: they give orders neither to a terminal nor to a spreadsheet, and each is printed on one line."""
+"""Names of files are data: they give orders neither to a terminal nor to a spreadsheet, and each is printed on one
+line.
+"""
 
 import csv
 import json
@@ -64,7 +66,20 @@ def test_a_name_is_one_line_whatever_is_told_of_it(tdc, odd):
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_names_in_a_folder_are_one_line_each(odd, jobs):
-    words = [SCRIPT, "complete-image", "in", "-o", "out", *NEAREST, "--jobs", jobs, "--threads", "1", "-v", "--no-progress"]
+    words = [
+        SCRIPT,
+        "complete-image",
+        "in",
+        "-o",
+        "out",
+        *NEAREST,
+        "--jobs",
+        jobs,
+        "--threads",
+        "1",
+        "-v",
+        "--no-progress",
+    ]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     check(done.stdout + done.stderr)
     assert done.returncode == 3 and [line[:24] for line in done.stderr.splitlines()] == ["tdc: in/broken\\x1b[31mre"]
@@ -126,7 +141,14 @@ def test_standard_error_of_a_terminal_gets_no_orders(odd):
 
 
 def test_letters_of_other_scripts_stay_as_they_are():
-    for text in ("größe.png", "写真.png", "a\N{NO-BREAK SPACE}b.png", "\N{IDEOGRAPHIC SPACE}", "e\N{COMBINING ACUTE ACCENT}", "🙂"):
+    for text in (
+        "größe.png",
+        "写真.png",
+        "a\N{NO-BREAK SPACE}b.png",
+        "\N{IDEOGRAPHIC SPACE}",
+        "e\N{COMBINING ACUTE ACCENT}",
+        "🙂",
+    ):
         assert shown(text) == text == cell(text)
 
 

@@ -81,7 +81,9 @@ def report(**more):
 
 def entry(name="a.png", psnr=30.0, **more):
     metrics = EXAMPLE["metrics"] | {"all": {"rre": 0.05, "psnr": psnr, "ssim": 0.9, "mae": 4.0}}
-    return page.Entry(name, "done", f"{name}.html", report(metrics=metrics).to_dict(), page.thumbnail(smooth(30, 50), 255), **more)
+    return page.Entry(
+        name, "done", f"{name}.html", report(metrics=metrics).to_dict(), page.thumbnail(smooth(30, 50), 255), **more
+    )
 
 
 def film(count=6, height=12, width=16, *, sd=True, truth=True, **more):
@@ -93,7 +95,9 @@ def film(count=6, height=12, width=16, *, sd=True, truth=True, **more):
         observed = np.repeat(rng.random((height, width, 1)) > (0.1 if t % 2 == 0 else 0), 3, axis=2)
         completed = np.where(observed, original, original + 9).astype(np.uint8)
         known = {"sd": np.where(observed, 0.0, 5.0) if sd else None, "truth": original if truth else None}
-        shot = shots.take(t, t / 25, np.where(observed, original, 0).astype(np.uint8), completed, observed, (0, 255), **known)
+        shot = shots.take(
+            t, t / 25, np.where(observed, original, 0).astype(np.uint8), completed, observed, (0, 255), **known
+        )
         reel.add(shot)
         chosen.add(shot)
         shares.append(shot.share)
@@ -103,7 +107,8 @@ def film(count=6, height=12, width=16, *, sd=True, truth=True, **more):
 def frames_report(count=6, **more):
     """Report with figures for each frame; odd frames are exact."""
     rows = [
-        {"frame": t, "psnr": None if t % 2 else 30.0 + t, "ssim": 0.9, "missing_psnr": None if t % 2 else 20.0 + t} for t in range(count)
+        {"frame": t, "psnr": None if t % 2 else 30.0 + t, "ssim": 0.9, "missing_psnr": None if t % 2 else 20.0 + t}
+        for t in range(count)
     ]
     return report(metrics=EXAMPLE["metrics"] | {"frames": rows}, **more)
 
@@ -130,7 +135,8 @@ def pictures_of(parsed):
     return {attrs["data-name"]: decoded(attrs["src"]) for attrs in parsed.all("img") if "data-name" in attrs}
 
 
-# -- every page ---------------------------------------------------------------------------------------------------------------
+# -- every page
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", pages(), ids=["run", "index", "clip"])
@@ -159,8 +165,13 @@ def test_the_policy_allows_exactly_the_contents(text):
     metas = parsed.all("meta")
     assert [m.get("charset") or m.get("http-equiv") for m in metas[:2]] == ["utf-8", "Content-Security-Policy"]
     policy = dict(part.strip().split(" ", 1) for part in metas[1]["content"].split(";"))
-    assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == "'none'" and policy["img-src"] == "data:"
-    hashes = [f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'" for code in parsed.contents]
+    assert (
+        policy["default-src"] == policy["base-uri"] == policy["form-action"] == "'none'"
+        and policy["img-src"] == "data:"
+    )
+    hashes = [
+        f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'" for code in parsed.contents
+    ]
     assert len(hashes) == len(parsed.all("style")) + len(parsed.all("script"))
     assert policy["style-src"].split() + policy["script-src"].split() == hashes
     assert not [attrs for _, attrs in parsed.tags if "style" in attrs]
@@ -177,7 +188,8 @@ def test_controls_have_names_and_ids_are_unique(text):
     assert all("alt" in attrs for attrs in Parsed(text).all("img"))
 
 
-# -- the page of a run --------------------------------------------------------------------------------------------------------
+# -- the page of a run
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_pictures_are_those_of_the_run():
@@ -195,9 +207,15 @@ def test_pictures_are_those_of_the_run():
     assert np.array_equal(np.asarray(found["error"].convert("RGB")), display.colours()[levels])
 
 
-@pytest.mark.parametrize(("sd", "truth", "names"), [(True, False, ["uncertainty"]), (False, True, ["error"]), (False, False, [])])
+@pytest.mark.parametrize(
+    ("sd", "truth", "names"), [(True, False, ["uncertainty"]), (False, True, ["error"]), (False, False, [])]
+)
 def test_only_what_is_known_is_shown(sd, truth, names):
-    parsed = Parsed(page.run(report(metrics=None, rank=None, mixture=None, diagnostics=None, uncertainty=None), shown(sd=sd, truth=truth)))
+    parsed = Parsed(
+        page.run(
+            report(metrics=None, rank=None, mixture=None, diagnostics=None, uncertainty=None), shown(sd=sd, truth=truth)
+        )
+    )
     heats = [name for name in pictures_of(parsed) if name in ("uncertainty", "error")]
     assert heats == names
     assert ("on the same scale" in parsed.text) is False
@@ -216,10 +234,14 @@ def test_uncertainty_and_error_stand_side_by_side(more):
     parsed = Parsed(page.run(report(), made))
     names = list(pictures_of(parsed))
     assert ("Standard deviation, on the same scale as the error." in parsed.text) is (more == {})
-    assert ("Standard deviation." in parsed.text) is (made.truth is None) and parsed.text.count("on the same scale") == (more == {})
+    assert ("Standard deviation." in parsed.text) is (made.truth is None) and parsed.text.count(
+        "on the same scale"
+    ) == (more == {})
     if more == {}:
         first, second = names.index("uncertainty"), names.index("error")
-        assert len(names) == 7 and all(first // columns == second // columns and second == first + 1 for columns in (2, 3))
+        assert len(names) == 7 and all(
+            first // columns == second // columns and second == first + 1 for columns in (2, 3)
+        )
 
 
 def test_figures_parameters_and_warnings_are_told():
@@ -270,7 +292,9 @@ def test_tiny_and_thin_pictures(size):
 def test_floats_with_holes_of_nan(scale):
     values = np.linspace(-scale, scale, 48).reshape(6, 8)
     observed = values < 0.9 * scale
-    given = page.Pictures(np.where(observed, values, np.nan), values, observed, sd=np.where(observed, 0, 0.1 * scale), truth=values)
+    given = page.Pictures(
+        np.where(observed, values, np.nan), values, observed, sd=np.where(observed, 0, 0.1 * scale), truth=values
+    )
     text = page.run(report(), given)
     found = pictures_of(Parsed(text))
     assert np.asarray(found["completed"])[0, 0] == 0 and np.asarray(found["completed"])[-1, -1] == 255
@@ -299,14 +323,19 @@ def test_what_is_transparent_shows_a_checkerboard(shape):
     picture, clear = np.full(shape, 100, dtype=np.uint8), np.zeros((64, 96))
     board = display.over_checkerboard(picture, clear)
     assert set(np.unique(board)) == set(display.CHECKERBOARD) and board.shape == shape
-    assert (board[:3, :3] == board[0, 0]).all() and (board[0, 0] != board[0, 3]).all() and (board[0, 0] == board[3, 3]).all()
+    assert (
+        (board[:3, :3] == board[0, 0]).all()
+        and (board[0, 0] != board[0, 3]).all()
+        and (board[0, 0] == board[3, 3]).all()
+    )
     assert np.array_equal(display.over_checkerboard(picture, clear + 1), picture)
     half = display.over_checkerboard(picture, clear + 0.5)
     assert np.array_equal(half, np.rint(0.5 * picture + 0.5 * board).astype(np.uint8))
     assert np.array_equal(display.over_checkerboard(picture // 2, clear + 0.5, premultiplied=True), half)
 
 
-# -- colours and charts -------------------------------------------------------------------------------------------------------
+# -- colours and charts
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_sizes_share_a_scale_that_few_values_exceed():
@@ -368,7 +397,8 @@ def test_traces_of_the_sampler_are_in_data_units():
     assert np.abs(probe - scale.centre).max() < 10 * scale.spread
 
 
-# -- the index ----------------------------------------------------------------------------------------------------------------
+# -- the index
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def test_the_index_leaves_out_columns_that_nothing_fills():
@@ -378,7 +408,9 @@ def test_the_index_leaves_out_columns_that_nothing_fills():
 
 
 def test_the_index_tells_counts_means_and_errors():
-    text = Parsed(page.index([entry("a.png", 20.0), entry("b.png", 30.0), page.Entry("c.png", "failed", error="damaged")])).text
+    text = Parsed(
+        page.index([entry("a.png", 20.0), entry("b.png", 30.0), page.Entry("c.png", "failed", error="damaged")])
+    ).text
     assert "2 done, 1 failed." in text and "25.00" in text and "damaged" in text
 
 
@@ -404,7 +436,8 @@ def test_an_index_of_nothing():
     assert "No pictures." in Parsed(page.index([])).text
 
 
-# -- the command --------------------------------------------------------------------------------------------------------------
+# -- the command
+# --------------------------------------------------------------------------------------------------------------
 
 
 def test_the_command_writes_a_page(complete, folder):
@@ -431,7 +464,10 @@ def test_a_soft_rim_that_stays_is_seen_on_the_page_and_in_the_panel(tdc, folder)
     opacity = written[..., 3:] / 255
     assert opacity[8, 10] == 1 and opacity[5, 7] == 128 / 255
     assert np.abs(found["completed"] - (opacity * written[..., :3] + (1 - opacity) * board)).max() <= 0.5
-    assert np.array_equal(found["incomplete"][alpha != 0], found["completed"][alpha != 0]) and (found["incomplete"][alpha == 0] == 0).all()
+    assert (
+        np.array_equal(found["incomplete"][alpha != 0], found["completed"][alpha != 0])
+        and (found["incomplete"][alpha == 0] == 0).all()
+    )
     assert np.array_equal(found["given"][alpha == 0], np.broadcast_to(board, (20, 24, 3))[alpha == 0])
     assert "transparent shows a checkerboard" in parsed.text and "Page p.html" in parsed.text
     # The panel differs from one of the same colours without alpha in about as much as the rim takes up.
@@ -466,7 +502,20 @@ def folders(folder):
 
 
 def in_folders(tdc, *more):
-    return tdc("complete-image", "in", "-o", "out", "--recursive", "--missing-ratio", "0.2", "--method", "biharmonic", "--html", "h", *more)
+    return tdc(
+        "complete-image",
+        "in",
+        "-o",
+        "out",
+        "--recursive",
+        "--missing-ratio",
+        "0.2",
+        "--method",
+        "biharmonic",
+        "--html",
+        "h",
+        *more,
+    )
 
 
 def test_a_folder_gets_a_page_for_each_picture_and_an_index(tdc, folders):
@@ -489,7 +538,8 @@ def test_an_index_is_not_replaced_and_knows_what_was_done_before(tdc, folders):
     assert "2 skipped, 1 failed." in parsed.text and len(parsed.all("a")) == len(parsed.all("img")) == 2
 
 
-# -- in a browser -------------------------------------------------------------------------------------------------------------
+# -- in a browser
+# -------------------------------------------------------------------------------------------------------------
 
 def run_page():
     return page.run(report(), shown(), TRACES)
@@ -523,7 +573,9 @@ def touch(browser, *fingers):
     """Move fingers along their points ((x, y), (x, y), ...), all at once, and lift them."""
     for i, points in enumerate(zip(*fingers)):
         where = [{"x": x, "y": y, "id": finger} for finger, (x, y) in enumerate(points)]
-        browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchMove" if i else "touchStart", "touchPoints": where})
+        browser.execute_cdp_cmd(
+            "Input.dispatchTouchEvent", {"type": "touchMove" if i else "touchStart", "touchPoints": where}
+        )
     browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 
@@ -639,7 +691,10 @@ def test_the_theme_follows_the_system_until_it_is_chosen(browser, opened):
 @pytest.mark.parametrize("width", [320, 360, 1200])
 def test_nothing_scrolls_sideways(browser, opened, text, width):
     opened(text, width, 700)
-    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth && window.innerWidth") == width
+    assert (
+        browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth && window.innerWidth")
+        == width
+    )
 
 
 def test_without_scripts_pictures_and_tables_are_there(browser, opened):
@@ -656,7 +711,16 @@ def test_without_scripts_pictures_and_tables_are_there(browser, opened):
 def test_the_index_is_sorted_by_its_heads(browser, opened):
     from selenium.webdriver.common.by import By
 
-    opened(page.index([entry("p10.png", 9.5), entry("p2.png", 30.0), page.Entry("p1.png", "failed", error="no"), entry("p3.png", 20.0)]))
+    opened(
+        page.index(
+            [
+                entry("p10.png", 9.5),
+                entry("p2.png", 30.0),
+                page.Entry("p1.png", "failed", error="no"),
+                entry("p3.png", 20.0),
+            ]
+        )
+    )
 
     def names():
         return [cell.text.split("\n")[0] for cell in browser.find_elements(By.CSS_SELECTOR, "tbody th")]

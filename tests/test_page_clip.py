@@ -24,10 +24,14 @@ def player(text):
 def shown_by(text):
     """Name to picture, for every frame of the player."""
     held = player(text)
-    return [{name: np.asarray(decoded(held["images"][key])) for name, key in frame["pictures"].items()} for frame in held["frames"]]
+    return [
+        {name: np.asarray(decoded(held["images"][key])) for name, key in frame["pictures"].items()}
+        for frame in held["frames"]
+    ]
 
 
-# -- what is in it ------------------------------------------------------------------------------------------------------------
+# -- what is in it
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_player_has_every_frame_as_it_was_written():
@@ -37,7 +41,9 @@ def test_the_player_has_every_frame_as_it_was_written():
     for t, frame in enumerate(frames):
         missing = frame["mask"][..., 3] > 0
         assert missing.any() == (t % 2 == 0)
-        assert np.array_equal(frame["completed"].astype(int) - frame["truth"], 9 * np.repeat(missing[..., None], 3, axis=2))
+        assert np.array_equal(
+            frame["completed"].astype(int) - frame["truth"], 9 * np.repeat(missing[..., None], 3, axis=2)
+        )
         assert (frame["incomplete"][missing] == 0).all()
         assert np.array_equal(frame["incomplete"][~missing], frame["truth"][~missing])
 
@@ -47,7 +53,8 @@ def test_pictures_that_are_alike_are_there_once():
     odd = held["frames"][1]["pictures"]
     assert odd["incomplete"] == odd["completed"] == odd["truth"]
     assert odd["uncertainty"] == odd["error"]
-    # Three pictures, a mask and two sizes for each even frame, one picture for each odd one, and one of nothing of each kind.
+    # Three pictures, a mask and two sizes for each even frame, one picture for each odd one, and one of nothing of each
+    # kind.
     assert len(held["images"]) == 3 * 6 + 3 + 2
 
 
@@ -70,7 +77,9 @@ def test_uncertainty_and_error_of_all_frames_have_one_scale():
     for t, frame in enumerate(shown_by(text)):
         missing = frame["mask"][..., 3] > 0
         assert (frame["error"][missing] == 255).all() and (frame["error"][~missing] == 0).all()
-        assert (frame["uncertainty"][missing] == round(255 * 5 / 9)).all() and (frame["uncertainty"][~missing] == 0).all(), t
+        assert (frame["uncertainty"][missing] == round(255 * 5 / 9)).all() and (
+            frame["uncertainty"][~missing] == 0
+        ).all(), t
     scales = [attrs["alt"] for attrs in Parsed(text).all("img") if attrs["alt"].startswith("Colour scale")]
     assert scales == ["Colour scale from 0 to 9 of\N{NO-BREAK SPACE}255"] * 2
 
@@ -105,7 +114,8 @@ def test_figures_of_every_frame_are_told():
     assert held["frames"][2]["time"] == 0.08
 
 
-# -- what a page has room for -------------------------------------------------------------------------------------------------
+# -- what a page has room for
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -147,7 +157,9 @@ def test_a_page_says_what_it_leaves_out(small_room):
     text = Parsed(page.clip(report(), page.Film(made, [shot(10)], [0.0] * 20, (30, 44), full_range=255))).text
     assert "The player has the frames 7 to 14 of 20: a page has no room for more." in text
     assert "compressed, as a careful photograph would be" in text
-    text = Parsed(page.clip(report(), page.Film(run_through(4, {1}), [shot(1)], [0.0] * 4, (30, 44), full_range=255))).text
+    text = Parsed(
+        page.clip(report(), page.Film(run_through(4, {1}), [shot(1)], [0.0] * 4, (30, 44), full_range=255))
+    ).text
     assert "no room" not in text and "compressed" not in text
 
 
@@ -181,7 +193,8 @@ def test_compressed_pictures_are_webp_of_the_right_size(small_room):
     assert Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))).size == (44, 30)
 
 
-# -- the command --------------------------------------------------------------------------------------------------------------
+# -- the command
+# --------------------------------------------------------------------------------------------------------------
 
 
 def test_the_command_writes_a_page_of_all_frames(tdc, folder):
@@ -206,14 +219,27 @@ def test_the_command_writes_a_page_of_all_frames(tdc, folder):
 def test_the_page_of_a_clip_of_many_small_frames_is_short(tdc, folder, monkeypatch):
     monkeypatch.setattr(reel, "MOST_FRAMES", 20)
     np.save("clip.npy", np.random.default_rng(0).integers(1, 255, (60, 5, 6), dtype=np.uint8))
-    command = ["complete-video", "clip.npy", "-o", "out.npy", "--method", "nearest", "--missing-ratio", "0.2", "--html", "p.html", "-q"]
+    command = [
+        "complete-video",
+        "clip.npy",
+        "-o",
+        "out.npy",
+        "--method",
+        "nearest",
+        "--missing-ratio",
+        "0.2",
+        "--html",
+        "p.html",
+        "-q",
+    ]
     assert tdc(*command).exit_code == 0
     text = (folder / "p.html").read_text(encoding="utf-8")
     assert [frame["number"] for frame in player(text)["frames"]] == list(range(20))
     assert "The player has the frames 0 to 19 of 60: a page has no room for more." in Parsed(text).text
 
 
-# -- charts over frames -------------------------------------------------------------------------------------------------------
+# -- charts over frames
+# -------------------------------------------------------------------------------------------------------
 
 
 def points(chart):
@@ -249,7 +275,8 @@ def test_a_clip_of_one_frame_has_charts():
     assert points(charts.over_frames("PSNR", [30.0]))[0][0] == charts.LEFT
 
 
-# -- in a browser -------------------------------------------------------------------------------------------------------------
+# -- in a browser
+# -------------------------------------------------------------------------------------------------------------
 
 
 def clip_page():
@@ -301,7 +328,10 @@ def test_all_pictures_follow_the_frame(browser, opened):
         WebDriverWait(browser, 20).until(lambda _, frame=frame: same_as_held(browser, "completed", frame))
         assert all(same_as_held(browser, name, frame) for name in ("incomplete", "truth", "mask"))
         for side, name in (("left", "incomplete"), ("right", "completed")):
-            same = f"return document.getElementById('{side}-picture').src === document.querySelector('[data-name={name}]').src"
+            same = (
+                f"return document.getElementById('{side}-picture').src === "
+                f"document.querySelector('[data-name={name}]').src"
+            )
             assert browser.execute_script(same)
         marks = browser.execute_script("return document.getElementById('marks').style.maskImage")
         assert browser.execute_script("return document.querySelector('[data-name=mask]').src") in marks

@@ -1,4 +1,6 @@
-"""Passes over patch groups, the calibration of their standard deviations, and the method, in Python and through the command line."""
+"""Passes over patch groups, the calibration of their standard deviations, and the method, in Python and through the
+command line.
+"""
 
 import json
 from dataclasses import replace
@@ -50,12 +52,15 @@ def psnr(estimate, truth, where):
 
 
 def refined(truth, observed, settings=FEW, start=None, **more):
-    start = field.solve(holed(truth, observed), observed, more.get("noise_variance", 0.0)).mean if start is None else start
+    start = (
+        field.solve(holed(truth, observed), observed, more.get("noise_variance", 0.0)).mean if start is None else start
+    )
     stages = settings if isinstance(settings, tuple) else (settings,)
     return refine(holed(truth, observed), observed, start, stages, rng=rng(), **more)
 
 
-# -- passes -------------------------------------------------------------------------------------------------------------------
+# -- passes
+# -------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name, top, left", [("astronaut", 130, 60), ("chelsea", 60, 80), ("camera", 100, 100)])
@@ -110,7 +115,9 @@ def test_the_same_bits_with_any_number_of_threads(noise):
     results = []
     for count in (1, 2):
         with threads.limited(count):
-            results.append(refined(truth, observed, replace(FEW, passes=3), start, noise_variance=noise**2, variance=True))
+            results.append(
+                refined(truth, observed, replace(FEW, passes=3), start, noise_variance=noise**2, variance=True)
+            )
     assert all(np.array_equal(one, other) for one, other in zip(*results, strict=True))
 
 
@@ -156,7 +163,8 @@ def test_chunks_of_groups_change_nothing_but_rounding(monkeypatch):
     assert all(np.allclose(a, b, rtol=1e-9, atol=1e-12) for a, b in zip(one, other, strict=True))
 
 
-# -- where the passes go ------------------------------------------------------------------------------------------------------
+# -- where the passes go
+# ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 6])
@@ -229,12 +237,16 @@ def test_a_stage_of_some_share_is_averaged_with_what_it_began_with():
     assert spread is None  # nothing but a stage that stands alone has a variance
     assert np.allclose(half[~observed], (0.75 * start + 0.25 * full)[~observed], atol=1e-6)
     both, first = refined(truth, observed, (one, replace(one, size=4, share=0.5)), start, variance=True)
-    assert np.array_equal(first, refined(truth, observed, one, start, variance=True)[1]) and not np.array_equal(both, full)
+    assert np.array_equal(first, refined(truth, observed, one, start, variance=True)[1]) and not np.array_equal(
+        both, full
+    )
 
 
 def test_nothing_missing_is_returned_as_it_is():
     truth = photograph()
-    estimate, variance = refined(truth, np.ones(truth.shape, dtype=bool), replace(FEW, passes=2), truth + 0.1, variance=True)
+    estimate, variance = refined(
+        truth, np.ones(truth.shape, dtype=bool), replace(FEW, passes=2), truth + 0.1, variance=True
+    )
     assert np.array_equal(estimate, truth) and (variance == 0).all()
 
 
@@ -244,13 +256,16 @@ def test_a_group_has_no_more_members_than_the_window_of_a_corner(shape, size, wi
     assert passes.members((1, *shape), Settings(size=size, window=window)) == wanted
 
 
-@pytest.mark.parametrize("frames, depth, reach, wanted", [(5, 1, 2, 25 + 2 * 9), (5, 1, 9, 25 + 4 * 9), (2, 2, 3, 25), (3, 2, 3, 25 + 9)])
+@pytest.mark.parametrize(
+    "frames, depth, reach, wanted", [(5, 1, 2, 25 + 2 * 9), (5, 1, 9, 25 + 4 * 9), (2, 2, 3, 25), (3, 2, 3, 25 + 9)]
+)
 def test_a_group_has_no_more_members_than_the_windows_of_a_corner_of_the_first_frame(frames, depth, reach, wanted):
     settings = Settings(size=6, members=1000, window=4, drift=2, reach=reach, depth=depth)
     assert passes.members((frames, 20, 20), settings) == wanted
 
 
-# -- what is hidden -----------------------------------------------------------------------------------------------------------
+# -- what is hidden
+# -----------------------------------------------------------------------------------------------------------
 
 
 def absent_by(pattern, ratio, shape=(120, 100, 3), seed=0):
@@ -313,7 +328,9 @@ def test_about_the_share_is_hidden_and_only_observed_entries(holes, share):
     held = calibrate.hold_out(~absent, share, rng(1))
     assert held.shape == absent.shape and not (held & absent).any()
     relative = held.sum() / (share * np.sum(~absent))
-    piece = calibrate.PIECE**2 * absent.mean() * 3 / (share * np.sum(~absent)) if calibrate.are_strokes(absent) else 0.01
+    piece = (
+        calibrate.PIECE**2 * absent.mean() * 3 / (share * np.sum(~absent)) if calibrate.are_strokes(absent) else 0.01
+    )
     assert 0.45 < relative < 1 + 3 * piece
     assert (absent | held).all(axis=(0, 1)).sum() == 0
 
@@ -339,17 +356,25 @@ def test_entries_are_hidden_where_channels_differ():
 
 @pytest.mark.parametrize("name", ["text", "scratches"])
 def test_strokes_are_hidden_as_pieces_of_strokes(name):
-    """What is hidden hangs together as the mask does, and every square of it is the mask elsewhere, less what is missing anyway."""
+    """What is hidden hangs together as the mask does, and every square of it is the mask elsewhere, less what is
+    missing anyway.
+    """
     absent = mask(name)
     held = calibrate.hold_out(~absent, 0.05, rng(4))
     assert calibrate.are_strokes(held)
-    squares = [(slice(r, r + calibrate.PIECE), slice(c, c + calibrate.PIECE)) for r in range(0, 256, 32) for c in range(0, 256, 32)]
+    squares = [
+        (slice(r, r + calibrate.PIECE), slice(c, c + calibrate.PIECE))
+        for r in range(0, 256, 32)
+        for c in range(0, 256, 32)
+    ]
     filled = [s for s in squares if held[s].any()]
     assert 0 < len(filled) < len(squares)
     flat, found = absent[..., 0], held[..., 0]
     # One of its pixels came from some missing pixel: these are all the moves that there can be.
     moves = (np.argwhere(found)[0] - np.argwhere(flat)) % 256
-    matching = [m for m in moves if all(np.array_equal(np.roll(flat, m, (0, 1))[s] & ~flat[s], found[s]) for s in filled)]
+    matching = [
+        m for m in moves if all(np.array_equal(np.roll(flat, m, (0, 1))[s] & ~flat[s], found[s]) for s in filled)
+    ]
     assert len(matching) == 1 and matching[0].any()
 
 
@@ -369,7 +394,9 @@ def test_a_small_hole_in_a_large_picture_is_moved_more_than_once():
 
 
 def test_a_channel_is_never_hidden_whole():
-    """The only observed entry of channel 1 stays, however much is asked for; and nothing is hidden if everything is asked for."""
+    """The only observed entry of channel 1 stays, however much is asked for; and nothing is hidden if everything is
+    asked for.
+    """
     observed = scattered((12, 12, 3), 0.5)
     observed[..., 1] = False
     observed[4, 4, 1] = True
@@ -378,11 +405,14 @@ def test_a_channel_is_never_hidden_whole():
     assert not calibrate.hold_out(observed, 1.0, rng()).any()
 
 
-# -- scales -------------------------------------------------------------------------------------------------------------------
+# -- scales
+# -------------------------------------------------------------------------------------------------------------------
 
 
 def drawn(kind, count, seed, factor=lambda spread: 0.3 * spread):
-    """Errors whose standard deviations are a function of the spreads, and the spreads, which vary over a decade and more."""
+    """Errors whose standard deviations are a function of the spreads, and the spreads, which vary over a decade and
+    more.
+    """
     random = rng(seed)
     spreads = np.exp(0.8 * random.standard_normal(count))
     unit = random.standard_normal(count) if kind == "normal" else random.laplace(size=count) / np.sqrt(2)
@@ -402,7 +432,9 @@ def test_intervals_of_fresh_errors_hold_ninety_percent(kind):
 @pytest.mark.parametrize("kind", ["normal", "laplace"])
 @pytest.mark.parametrize("count", [20, 40, 150, 400])
 def test_intervals_from_few_errors_hold_ninety_percent_on_average(kind, count):
-    shares = [inside(calibrate.fit_scale(*drawn(kind, count, seed)), *drawn(kind, 4000, 1000 + seed)) for seed in range(100)]
+    shares = [
+        inside(calibrate.fit_scale(*drawn(kind, count, seed)), *drawn(kind, 4000, 1000 + seed)) for seed in range(100)
+    ]
     assert 0.88 < np.mean(shares) < 0.92
 
 
@@ -414,7 +446,9 @@ def test_the_factor_is_the_ratio_of_errors_to_spreads():
 
 @pytest.mark.parametrize("factor", [lambda s: 0.3 * np.sqrt(s), lambda s: 0.1 * s**1.5, lambda s: np.full_like(s, 0.4)])
 def test_the_scale_follows_the_spread(factor):
-    """Errors that grow otherwise than the spreads do: every quarter of the fresh ones is covered, small spreads as well as large."""
+    """Errors that grow otherwise than the spreads do: every quarter of the fresh ones is covered, small spreads as well
+    as large.
+    """
     scale = calibrate.fit_scale(*drawn("normal", 12000, 1, factor))
     errors, spreads = drawn("normal", 40000, 2, factor)
     for quarter in np.array_split(np.argsort(spreads), 4):
@@ -481,7 +515,8 @@ def test_coverage_by_halves_judges_a_half_by_the_other():
     assert np.std(shares) > 2 * np.std(own)
 
 
-# -- the method ---------------------------------------------------------------------------------------------------------------
+# -- the method
+# ---------------------------------------------------------------------------------------------------------------
 
 
 def completed(truth, observed, seed=0, **parameters):
@@ -499,8 +534,23 @@ def check(done, truth, observed):
     assert np.array_equal(done.mean[observed], truth[observed]) and (done.sd[observed] == 0).all()
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 3), (1, 2), (2, 2), (2, 3, 3), (6, 6, 3), (7, 6, 1), (1, 9, 3), (9, 1, 3), (1, 40, 1), (2, 40, 3),
-                                   (9, 8, 3, 2), (7, 7, 2, 2, 2)])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (1, 1, 3),
+        (1, 2),
+        (2, 2),
+        (2, 3, 3),
+        (6, 6, 3),
+        (7, 6, 1),
+        (1, 9, 3),
+        (9, 1, 3),
+        (1, 40, 1),
+        (2, 40, 3),
+        (9, 8, 3, 2),
+        (7, 7, 2, 2, 2),
+    ],
+)
 @pytest.mark.filterwarnings("error")
 def test_tiny_pictures_of_any_order(shape):
     truth = rng(1).random(shape)
@@ -573,7 +623,13 @@ def test_values_of_any_size_are_completed(scale):
     parameters = {"passes": 2, "start": "field"}
     for noise in (0.0, 0.05) if scale == 1e290 else (0.05,):
         one, other = (
-            solve(methods.get("patches"), patches.Config(noise_std=noise * size, **parameters), truth * size, observed, rng=rng())
+            solve(
+                methods.get("patches"),
+                patches.Config(noise_std=noise * size, **parameters),
+                truth * size,
+                observed,
+                rng=rng(),
+            )
             for size in (1.0, scale)
         )
         for name in ("mean", "sd", "predictive_sd"):
@@ -634,7 +690,9 @@ def test_noise_is_taken_out_and_its_intervals_hold_what_they_promise():
     assert done.noise_std == pytest.approx(0.05) and (done.sd > 0).all()
     assert np.allclose(done.predictive_sd**2, done.sd**2 + 0.05**2)
     latent = np.abs(done.mean - truth) <= 1.645 * done.sd
-    assert latent[observed].mean() == pytest.approx(0.9, abs=0.05) and latent[~observed].mean() == pytest.approx(0.9, abs=0.05)
+    assert latent[observed].mean() == pytest.approx(0.9, abs=0.05) and latent[~observed].mean() == pytest.approx(
+        0.9, abs=0.05
+    )
     fresh = np.abs(done.mean - noisy)[~observed] <= 1.645 * done.predictive_sd[~observed]
     assert fresh.mean() == pytest.approx(0.9, abs=0.04)
 
@@ -678,7 +736,12 @@ def test_the_start_is_what_was_asked_for(monkeypatch):
 def test_the_global_model_helps_where_the_picture_is_of_low_rank():
     """Stripes in both directions, too fast for the field: the start takes the global model, by what it predicts."""
     random = rng(0)
-    truth = np.einsum("ir,jr,kr->ijk", random.standard_normal((40, 2)), random.standard_normal((48, 2)), random.standard_normal((3, 2)))
+    truth = np.einsum(
+        "ir,jr,kr->ijk",
+        random.standard_normal((40, 2)),
+        random.standard_normal((48, 2)),
+        random.standard_normal((3, 2)),
+    )
     observed = scattered(truth.shape, 0.4)
     done = completed(truth, observed, passes=3)
     assert done.parameters["global_in_start"] > 0.9 and done.parameters["window"] == patches.TUNED.far
@@ -702,11 +765,25 @@ def test_the_factor_of_the_last_passes():
     noisy = left + change + rng(3).standard_normal(40_000)
     assert patches._factor_of_last_passes(change, noisy, 1.0) == pytest.approx(1 / np.sqrt(1.25), rel=0.02)
     assert patches._factor_of_last_passes(9 * change, left, 0.0) == patches.TUNED.least_left**0.5
-    assert patches._factor_of_last_passes(change, left, 100.0) == patches._factor_of_last_passes(change[:0], left, 0.0) == 1
+    assert (
+        patches._factor_of_last_passes(change, left, 100.0)
+        == patches._factor_of_last_passes(change[:0], left, 0.0)
+        == 1
+    )
 
 
-@pytest.mark.parametrize("one, other, weight", [(0.0, 1.0, 1.0), (0.0, 4.0, 0.25), (0.5, 2.0, 1 / 3), (0.0, -1.0, 0.0), (0.0, 0.9, 1.0),
-                                                (1.0, 0.0, 0.0), (0.5, 0.5, 0.0)])  # fmt: skip
+@pytest.mark.parametrize(
+    "one, other, weight",
+    [
+        (0.0, 1.0, 1.0),
+        (0.0, 4.0, 0.25),
+        (0.5, 2.0, 1 / 3),
+        (0.0, -1.0, 0.0),
+        (0.0, 0.9, 1.0),
+        (1.0, 0.0, 0.0),
+        (0.5, 0.5, 0.0),
+    ],
+)
 def test_the_best_weight_is_that_of_least_squares_between_nought_and_one(one, other, weight):
     truth = rng(0).standard_normal((9, 8, 3))
     held = rng(1).random(truth.shape) < 0.3
@@ -714,7 +791,8 @@ def test_the_best_weight_is_that_of_least_squares_between_nought_and_one(one, ot
     assert patches._best_weight(values, one * truth, other * truth, held, 0.15) == pytest.approx(weight)
 
 
-# -- settings -----------------------------------------------------------------------------------------------------------------
+# -- settings
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def stages_of(observed, **parameters):
@@ -731,12 +809,21 @@ def test_stages_follow_the_holes():
     assert stages_of(sparse) == [[(6, 36, 6, 8), (8, 48, 8, 1)], [(6, 36, 6, 3), (8, 48, 8, 2), (4, 32, 3, 1)]]
     assert stages_of(thin) == [[(6, 48, 6, 5)], [(6, 48, 6, 2), (6, 48, 4, 2)]]
     assert stages_of(deep) == [[(8, 64, 8, 5)], [(8, 64, 8, 2), (8, 64, 5, 2)]]
-    assert stages_of(deep, noise_std=0.1) == stages_of(deep, noise_std="auto") == [[(6, 48, 6, 5)], [(6, 48, 6, 2), (6, 48, 4, 2)]]
+    assert (
+        stages_of(deep, noise_std=0.1)
+        == stages_of(deep, noise_std="auto")
+        == [[(6, 48, 6, 5)], [(6, 48, 6, 2), (6, 48, 4, 2)]]
+    )
     assert stages_of(deep, size=5, members=20, passes=7) == [[(5, 20, 5, 5)], [(5, 20, 5, 1), (5, 20, 3, 1)]]
     assert stages_of(deep, stride=2)[0][0] == (8, 64, 2, 5)
-    assert stages_of(np.ones((4, 60, 3), dtype=bool), size=9, stride=8)[0][0][::2] == (4, 4)  # no larger than the picture
+    assert stages_of(np.ones((4, 60, 3), dtype=bool), size=9, stride=8)[0][0][::2] == (
+        4,
+        4,
+    )  # no larger than the picture
     for count in range(1, 40):
-        for schedules in (schedule.schedules_for(holes, patches.Config(passes=count)) for holes in (usual, sparse, thin, deep)):
+        for schedules in (
+            schedule.schedules_for(holes, patches.Config(passes=count)) for holes in (usual, sparse, thin, deep)
+        ):
             assert all(s.passes == count and s.draft for s in schedules)
     careful, falling = schedule.schedules_for(sparse, patches.Config())
     stages = (*careful.draft, *careful.finish)
@@ -830,7 +917,11 @@ def test_a_large_picture_is_rehearsed_on_squares_with_something_missing_and_some
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 def test_a_large_picture_is_completed_and_calibrated_without_the_global_model(small_squares, monkeypatch, shape, noise):
     monkeypatch.setattr(patches, "_global", None)  # not called
-    truth = photograph("chelsea", 0, 0, 60, 60)[: shape[0], : shape[1], : shape[2]] if shape[0] > 1 else rng(0).random(shape)
+    truth = (
+        photograph("chelsea", 0, 0, 60, 60)[: shape[0], : shape[1], : shape[2]]
+        if shape[0] > 1
+        else rng(0).random(shape)
+    )
     observed = scattered(truth.shape, 0.4)
     done = completed(truth, observed, passes=2, noise_std=noise)
     assert np.isfinite(done.mean).all() and np.isfinite(done.sd).all() and (done.sd[~observed] > 0).all()
@@ -838,7 +929,8 @@ def test_a_large_picture_is_completed_and_calibrated_without_the_global_model(sm
     assert completed(truth, observed, passes=2, noise_std=noise, calibrate=False).sd is None
 
 
-# -- refusals -----------------------------------------------------------------------------------------------------------------
+# -- refusals
+# -----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -856,10 +948,13 @@ def test_a_large_picture_is_completed_and_calibrated_without_the_global_model(sm
         ({"noise_std": "inf"}, "noise_std is inf; it must be 0 or more and finite"),
         ({"noise_std": "some"}, "noise_std 'some' is neither a number nor auto"),
         ({"calibrate": "perhaps"}, "parameter calibrate='perhaps' is not understood; expected bool"),
-        ({"sise": "6"},
-         "method patches has no parameter 'sise'; it has: calibrate, frames, members, noise_std, passes, size, start, stride, window"),
+        (
+            {"sise": "6"},
+            "method patches has no parameter 'sise'; it has: calibrate, frames, members, noise_std, passes, size, "
+            "start, stride, window",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_parameters_are_refused_in_one_line(tdc, parameters, line):
     with pytest.raises(ConfigError) as caught:
         methods.get("patches").configure(parameters)
@@ -886,12 +981,15 @@ def test_bad_data_are_refused(bad, error, line):
     assert str(caught.value) == line
 
 
-# -- through the command line -------------------------------------------------------------------------------------------------
+# -- through the command line
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def patched(tdc, folder):
-    """Complete the picture `p.png`, a crop of a photograph, with few passes; ``patched("b.png", ...)`` returns click's result."""
+    """Complete the picture `p.png`, a crop of a photograph, with few passes; ``patched("b.png", ...)`` returns click's
+    result.
+    """
     Image.fromarray(pixels(SAMPLES / "astronaut.png")[130:170, 60:108]).save("p.png")
     Image.fromarray(pixels(SAMPLES / "camera.png")[100:140, 100:148]).save("g.png")
     for name in ("text", "scratches"):
@@ -948,9 +1046,22 @@ def test_the_output_files_do_not_depend_on_the_number_of_threads(patched):
     """With the global model in the start, the field, and the passes."""
     Image.fromarray(pixels("p.png")[:16, :16]).save("s.png")
     for count, name in (("1", "one"), ("2", "two")):
-        options = ("--missing-ratio", "0.6", "--uncertainty", f"{name}.npy", "--threads", count, "--param", "start=global",
-                   "--param", "passes=2", "--json")  # fmt: skip
-        assert report_of(patched(f"{name}.png", *options, picture="s.png"))["method"]["parameters"]["global_in_start"] == 1
+        options = (
+            "--missing-ratio",
+            "0.6",
+            "--uncertainty",
+            f"{name}.npy",
+            "--threads",
+            count,
+            "--param",
+            "start=global",
+            "--param",
+            "passes=2",
+            "--json",
+        )
+        assert (
+            report_of(patched(f"{name}.png", *options, picture="s.png"))["method"]["parameters"]["global_in_start"] == 1
+        )
     assert Path("one.png").read_bytes() == Path("two.png").read_bytes()
     assert Path("one.npy").read_bytes() == Path("two.npy").read_bytes()
 
@@ -968,10 +1079,22 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_missing_pixel
 def test_parameters_are_taken_and_reported(patched, tdc):
     given = {"size": 4, "members": 20, "window": 9, "stride": 3, "start": "global"}
     options = [word for key, value in given.items() for word in ("--param", f"{key}={value}")]
-    parameters = valid(tdc, report_of(patched("b.png", "--mask", "text.png", *options, "--json")))["method"]["parameters"]
+    parameters = valid(tdc, report_of(patched("b.png", "--mask", "text.png", *options, "--json")))["method"][
+        "parameters"
+    ]
     assert (given | {"passes": 4, "global_in_start": 1.0}).items() <= parameters.items()
-    decided = report_of(patched("c.png", "--mask", "text.png", "--param", "start=field", "--json"))["method"]["parameters"]
-    wanted = {"start": "field", "size": 6, "members": 48, "window": 18, "stride": 6, "global_in_start": 0.0, "global_in_result": 0.0}
+    decided = report_of(patched("c.png", "--mask", "text.png", "--param", "start=field", "--json"))["method"][
+        "parameters"
+    ]
+    wanted = {
+        "start": "field",
+        "size": 6,
+        "members": 48,
+        "window": 18,
+        "stride": 6,
+        "global_in_start": 0.0,
+        "global_in_result": 0.0,
+    }
     assert wanted.items() <= decided.items()
 
 
@@ -989,8 +1112,18 @@ def test_without_calibration_there_is_no_uncertainty(patched, tdc, folder):
 @pytest.mark.parametrize("level", ["0.05", "auto"])
 def test_denoising_through_the_command_line(patched, tdc, level):
     """Known entries come nearer to the truth than the noisy ones, and each entry has a standard deviation."""
-    options = ("--missing-ratio", "0.3", "--add-noise", "0.05", "--noise-std", level, "--uncertainty", "u.npy", "--save-incomplete",
-               "i.png")  # fmt: skip
+    options = (
+        "--missing-ratio",
+        "0.3",
+        "--add-noise",
+        "0.05",
+        "--noise-std",
+        level,
+        "--uncertainty",
+        "u.npy",
+        "--save-incomplete",
+        "i.png",
+    )
     report = valid(tdc, report_of(patched("b.png", *options, "--param", "start=field", "--json")))
     truth, noisy, after = (pixels(name).astype(float) for name in ("p.png", "i.png", "b.png"))
     known = noisy > 0

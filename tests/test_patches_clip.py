@@ -77,7 +77,9 @@ def test_frames_may_be_any_mode_but_the_first_two():
     assert np.array_equal(np.swapaxes(one.mean, 2, 3), other.mean)
 
 
-@pytest.mark.parametrize("mode, words", [(1, "frames is 1; it must be 2 or more"), (4, "the modes of the values are 0 to 3")])
+@pytest.mark.parametrize(
+    "mode, words", [(1, "frames is 1; it must be 2 or more"), (4, "the modes of the values are 0 to 3")]
+)
 def test_frames_that_is_no_mode_of_frames_is_refused(mode, words):
     truth = clip(frames=2)
     with pytest.raises(ConfigError, match=words):
@@ -196,7 +198,9 @@ def test_the_motion_is_looked_for_around_the_holes_only(monkeypatch):
     seen = []
     plain = patches_clip.motion.predict
     monkeypatch.setattr(patches_clip.motion, "reach", lambda gap: 3 + gap)
-    monkeypatch.setattr(patches_clip.motion, "predict", lambda frame, *more: seen.append(frame.shape) or plain(frame, *more))
+    monkeypatch.setattr(
+        patches_clip.motion, "predict", lambda frame, *more: seen.append(frame.shape) or plain(frame, *more)
+    )
     completed(truth, observed, calibrate=False)
     assert seen == [(10, 8, 3)]
 

@@ -16,7 +16,9 @@ def rng():
 
 
 def systems(rng, order, extra, height):
-    """Random positive definite matrices with right sides, in the layout of the lanes; and the same as (LANES, ...) arrays."""
+    """Random positive definite matrices with right sides, in the layout of the lanes; and the same as (LANES, ...)
+    arrays.
+    """
     roots = rng.standard_normal((LANES, order, order + 3))
     matrices = roots @ roots.transpose(0, 2, 1)
     sides = rng.standard_normal((LANES, extra, order))
@@ -37,7 +39,9 @@ def test_lanes_factorise_and_substitute_back(rng, order, extra):
     shape = (order + 1, height, LANES)
     lower = np.arange(height)[None, :] >= np.arange(order)[:, None]
     lower &= np.arange(height)[None, :] < order + extra
-    np.testing.assert_allclose(matrix.reshape(shape)[:order][lower], twin.reshape(shape)[:order][lower], rtol=2e-3, atol=2e-3)
+    np.testing.assert_allclose(
+        matrix.reshape(shape)[:order][lower], twin.reshape(shape)[:order][lower], rtol=2e-3, atol=2e-3
+    )
     kernels_lanes.substitute_back(matrix, order, height)
     reference.substitute_back(twin, order, height)
     got = matrix.reshape(shape)[order, :order].T
@@ -52,7 +56,9 @@ def test_lanes_invert(rng, order):
     flat, matrices, _ = systems(rng, order, 1, height)
     matrix = np.zeros((order * (height + order + 1) + height) * LANES, np.float32)
     matrix[: flat.size] = flat
-    matrix[: order * height * LANES].reshape(order, height, LANES)[:, order + 1 : 2 * order + 1] = np.eye(order)[..., None]
+    matrix[: order * height * LANES].reshape(order, height, LANES)[:, order + 1 : 2 * order + 1] = np.eye(order)[
+        ..., None
+    ]
     twin = matrix.astype(float)
     kernels_lanes.factorise(matrix, order, height, order + 1)
     kernels_lanes.invert(matrix, order, height)
@@ -61,7 +67,9 @@ def test_lanes_invert(rng, order):
     reference.factorise(twin, order, height, order + 1)
     below = np.tril_indices(order)
     for lane in range(LANES):
-        np.testing.assert_allclose(got[lane][below], reference.invert(twin, order, height)[lane][below], rtol=5e-3, atol=5e-3)
+        np.testing.assert_allclose(
+            got[lane][below], reference.invert(twin, order, height)[lane][below], rtol=5e-3, atol=5e-3
+        )
         np.testing.assert_allclose(got[lane][below], -np.linalg.inv(matrices[lane])[below], rtol=5e-3, atol=5e-3)
 
 
@@ -92,7 +100,10 @@ def picture(rng, request):
 
 
 def positions(image, size, stride=3, frames=1, depth=1):
-    rows, columns = np.arange(0, image.shape[1] // frames - size + 1, stride), np.arange(0, image.shape[2] - size + 1, stride)
+    rows, columns = (
+        np.arange(0, image.shape[1] // frames - size + 1, stride),
+        np.arange(0, image.shape[2] - size + 1, stride),
+    )
     rows = (np.arange(frames - depth + 1)[:, None] * (image.shape[1] // frames) + rows).ravel()
     return (rows[:, None] * image.shape[2] + columns).ravel()
 
@@ -189,7 +200,9 @@ def test_estimate(picture, rng, noise, members, uncertain, depth, estimated):
 @pytest.mark.parametrize("noise", [0.002, 0.02, 3.0])
 def test_shrink(rng, members, noise):
     rows, columns = np.mgrid[: 2 * FRAME, :19] / 9.0
-    image = np.stack([np.sin(4 * rows) + columns**2, np.cos(3 * columns + rows)]) + noise**0.5 * rng.standard_normal((2, 2 * FRAME, 19))
+    image = np.stack([np.sin(4 * rows) + columns**2, np.cos(3 * columns + rows)]) + noise**0.5 * rng.standard_normal(
+        (2, 2 * FRAME, 19)
+    )
     image = image.astype(np.float32)
     groups = rng.choice(positions(image, 4, 1, frames=2), (9, members)).astype(np.int32)
     found, variances, twin, twin_variances = np.empty((4, 9, members, 32), np.float32)
@@ -206,8 +219,12 @@ def test_add_up(picture, rng, weighted, squared, depth):
     image = picture[0]
     groups = rng.choice(positions(image, 4, 1, frames=2, depth=depth), (9, 6)).astype(np.int32)
     patches = rng.standard_normal((9, 6, depth * 48)).astype(np.float32)
-    variances = rng.standard_normal(patches.shape if weighted else (0, 0, 0)).astype(np.float32)  # rounding can make some negative
-    found, twin = (tuple(np.zeros(image.shape if wanted else (0, 0, 0)) for wanted in (True, True, squared)) for _ in range(2))
+    variances = rng.standard_normal(patches.shape if weighted else (0, 0, 0)).astype(
+        np.float32
+    )  # rounding can make some negative
+    found, twin = (
+        tuple(np.zeros(image.shape if wanted else (0, 0, 0)) for wanted in (True, True, squared)) for _ in range(2)
+    )
     kernels.add_up(groups, patches, variances, FRAME, depth, 4, np.float32(0.01), *found)
     reference.add_up(groups, patches, variances, FRAME, depth, 4, 0.01, *twin)
     for one, other in zip(found, twin, strict=True):
@@ -227,8 +244,20 @@ def test_same_bits_with_one_and_two_threads(picture, uncertain):
             groups = np.empty((len(where), 18), np.int32)
             kernels_match.match(image, where, FRAME, 1, 4, 8, 1, 3, 0.5, groups)
             estimates, variances = np.empty((2, *groups.shape, 48), np.float32)
-            kernels.estimate(image, data, groups, FRAME, 1, 4, taper, np.float32(0.01), np.float32(0.0), uncertain, estimates,
-                             variances)  # fmt: skip
+            kernels.estimate(
+                image,
+                data,
+                groups,
+                FRAME,
+                1,
+                4,
+                taper,
+                np.float32(0.01),
+                np.float32(0.0),
+                uncertain,
+                estimates,
+                variances,
+            )
             total, weight, squares = np.zeros((3, *image.shape))
             kernels.add_up(groups, estimates, variances, FRAME, 1, 4, np.float32(0.01), total, weight, squares)
         finally:

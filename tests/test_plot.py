@@ -8,14 +8,32 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-WORDS = ["complete-image", "a.png", "-o", "b.png", "--mask", "m.png", "--method", "linear", "--panel", "p.png", "--overwrite", "-q"]
+WORDS = [
+    "complete-image",
+    "a.png",
+    "-o",
+    "b.png",
+    "--mask",
+    "m.png",
+    "--method",
+    "linear",
+    "--panel",
+    "p.png",
+    "--overwrite",
+    "-q",
+]
 ODD = b"figure.dpi: 3\nbackend: nosuch\nfont.size: 40\n"
 
 
 def panel(**environment):
     paths = {"PYTHONPATH": str(ROOT)}
-    run = subprocess.run([sys.executable, "-m", "tdc_cli", *WORDS], env=os.environ | paths | environment, capture_output=True, text=True,
-                         timeout=120)  # fmt: skip
+    run = subprocess.run(
+        [sys.executable, "-m", "tdc_cli", *WORDS],
+        env=os.environ | paths | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
     return Path("p.png").read_bytes()
 

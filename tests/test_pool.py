@@ -21,9 +21,28 @@ from tdc_cli.run.pool import Processes, WorkerKilled, completed
 from tdc_cli.run.request import Request
 
 COMPLETE = ["complete-image", "in", "-o", "out", "--method", "linear", "--missing-ratio", "0.3"]
-# Modules that a worker imports, from the package, its libraries and the standard library, most of them after `python -m` has begun.
-TRAPS = ("numpy", "numba", "scipy", "skimage", "PIL", "click", "matplotlib", "tifffile", "json", "pickle", "random", "tempfile", "socket",
-         "struct", "copy", "multiprocessing", "sitecustomize", "encodings")  # fmt: skip
+# Modules that a worker imports, from the package, its libraries and the standard library, most of them after `python
+# -m` has begun.
+TRAPS = (
+    "numpy",
+    "numba",
+    "scipy",
+    "skimage",
+    "PIL",
+    "click",
+    "matplotlib",
+    "tifffile",
+    "json",
+    "pickle",
+    "random",
+    "tempfile",
+    "socket",
+    "struct",
+    "copy",
+    "multiprocessing",
+    "sitecustomize",
+    "encodings",
+)
 TRAP = "import os\nopen(os.environ['SPRUNG'], 'a').write(__name__)\n"
 
 
@@ -107,7 +126,15 @@ def environment(**more):
     return os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"} | more
 
 
-BENCH = ["-c", "import tiny_suite; tiny_suite.register(); from tdc_cli.cli.main import main; main()", "bench", "tiny", "-o", "out", "-q"]
+BENCH = [
+    "-c",
+    "import tiny_suite; tiny_suite.register(); from tdc_cli.cli.main import main; main()",
+    "bench",
+    "tiny",
+    "-o",
+    "out",
+    "-q",
+]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +151,9 @@ def test_nothing_is_imported_from_the_current_folder(pictures, words, safe):
     for name in TRAPS:
         Path(f"{name}.py").write_text(TRAP)
     python = [sys.executable] + ["-P"] * safe
-    run = subprocess.run([*python, *words], env=environment(SPRUNG="sprung"), capture_output=True, text=True, timeout=300)
+    run = subprocess.run(
+        [*python, *words], env=environment(SPRUNG="sprung"), capture_output=True, text=True, timeout=300
+    )
     assert not Path("sprung").exists(), Path("sprung").read_text()
     assert run.returncode == 0, run.stderr
     assert Path("out").is_dir()
@@ -152,7 +181,8 @@ def test_no_shared_memory_is_needed(pictures):
     """As where /dev/shm is read-only: nobody can make a semaphore."""
     Path("site").mkdir()
     Path("site/sitecustomize.py").write_text(
-        "import _multiprocessing\ndef refuse(*_):\n    raise OSError(30, 'Read-only file system')\n_multiprocessing.SemLock = refuse\n"
+        "import _multiprocessing\ndef refuse(*_):\n    raise OSError(30, 'Read-only file "
+        "system')\n_multiprocessing.SemLock = refuse\n"
     )
     paths = {"PYTHONPATH": f"{Path('site').absolute()}{os.pathsep}{ROOT}"}
     words = [sys.executable, "-m", "tdc_cli", *COMPLETE, "--jobs", "2", "-q"]

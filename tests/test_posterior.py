@@ -52,7 +52,8 @@ def moments_of(problem, states):
 
 
 def drawn_tensors(problem, states, rng):
-    """The latent tensor with drawn residuals: eq33 at observed entries, the mixture elsewhere, (draws, many, entries)."""
+    """The latent tensor with drawn residuals: eq33 at observed entries, the mixture elsewhere, (draws, many, entries).
+    """
     data = problem.data
     found = []
     for state in states:
@@ -68,12 +69,14 @@ def drawn_tensors(problem, states, rng):
 
 
 def test_moments_are_those_of_drawn_tensors(chain):
-    """Mean and variance over draws and residuals; at missing entries the covariance of x and the mixture's mean counts."""
+    """Mean and variance over draws and residuals; at missing entries the covariance of x and the mixture's mean counts.
+    """
     problem, states, rng = chain
     moments = moments_of(problem, states)
     drawn = drawn_tensors(problem, states, rng)
     centres = drawn.mean(axis=1)
-    # exact over the draws at hand, so that only the residuals' Monte Carlo error is left: the spread over draws has its own n - 1
+    # exact over the draws at hand, so that only the residuals' Monte Carlo error is left: the spread over draws has its
+    # own n - 1
     variance = drawn.var(axis=1).mean(axis=0) + centres.var(axis=0, ddof=1)
     error = np.sqrt(drawn.var(axis=1).mean(axis=0) / (DRAWS * RESIDUALS_A_DRAW))
     assert np.all(np.abs(moments.mean.ravel() - centres.mean(axis=0)) <= 5 * error + 1e-12)
@@ -95,7 +98,8 @@ def test_moments_do_not_mind_order_and_sign_of_components(chain):
 
 
 def test_intervals_hold_nine_tenths(chain):
-    """Half the width between the 5 % and the 95 % quantile, over 1.645; over draws the spread is treated as Gaussian."""
+    """Half the width between the 5 % and the 95 % quantile, over 1.645; over draws the spread is treated as Gaussian.
+    """
     problem, states, rng = chain
     moments = moments_of(problem, states)
     widths = moments.interval_sd().ravel() * Z90

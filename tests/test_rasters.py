@@ -1,4 +1,6 @@
-"""Rasters and scans: what the directory of a TIFF file says is kept, nodata is missing, and copies beside the picture are no pages."""
+"""Rasters and scans: what the directory of a TIFF file says is kept, nodata is missing, and copies beside the picture
+are no pages.
+"""
 
 from pathlib import Path
 
@@ -49,19 +51,40 @@ def tags(path):
         return {tag.code: tag.value for tag in page.tags}, page
 
 
-@pytest.mark.parametrize("dtype, nodata", [
-    ("float32", -9999), ("float64", -1.7976931348623157e308), ("int16", -9999), ("uint16", 0), ("int32", -(2**31)), ("uint32", 2**32 - 1),
-    ("uint8", 255), ("int8", -128),
-])  # fmt: skip
-@pytest.mark.parametrize("layout", [
-    {}, {"tile": (16, 32)}, {"byteorder": ">", "compression": "zlib"}, {"tile": (16, 16), "planarconfig": "separate"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "dtype, nodata",
+    [
+        ("float32", -9999),
+        ("float64", -1.7976931348623157e308),
+        ("int16", -9999),
+        ("uint16", 0),
+        ("int32", -(2**31)),
+        ("uint32", 2**32 - 1),
+        ("uint8", 255),
+        ("int8", -128),
+    ],
+)
+@pytest.mark.parametrize(
+    "layout",
+    [
+        {},
+        {"tile": (16, 32)},
+        {"byteorder": ">", "compression": "zlib"},
+        {"tile": (16, 16), "planarconfig": "separate"},
+    ],
+)
 @pytest.mark.parametrize("bands", [1, 5])
 def test_a_raster_comes_back_with_its_gaps_filled(tdc, dtype, nodata, layout, bands):
     if bands == 1 and "planarconfig" in layout:
         layout = {key: value for key, value in layout.items() if key != "planarconfig"}
     values, gap = heights(dtype, bands, nodata)
-    write("dem.tif", values, nodata, photometric="minisblack", **({"planarconfig": "contig"} if bands > 1 else {}) | layout)
+    write(
+        "dem.tif",
+        values,
+        nodata,
+        photometric="minisblack",
+        **({"planarconfig": "contig"} if bands > 1 else {}) | layout,
+    )
     result = tdc("complete-image", "dem.tif", "-o", "b.tif", *QUICK)
     assert result.exit_code == 0, result.stderr
     assert f"tdc: note: dem.tif: its nodata value {nodata:g} counts as missing\n" in result.stderr
@@ -71,7 +94,15 @@ def test_a_raster_comes_back_with_its_gaps_filled(tdc, dtype, nodata, layout, ba
     (before, page), (after, written) = tags("dem.tif"), tags("b.tif")
     assert all(before[code] == after[code] for code in KEPT)
     assert "STATISTICS" not in after[42112] and "SENSOR" in after[42112] and "OFFSET" in after[42112]
-    for name in ("is_tiled", "planarconfig", "tilewidth", "rowsperstrip", "extrasamples", "photometric", "sampleformat"):
+    for name in (
+        "is_tiled",
+        "planarconfig",
+        "tilewidth",
+        "rowsperstrip",
+        "extrasamples",
+        "photometric",
+        "sampleformat",
+    ):
         assert getattr(page, name) == getattr(written, name), name
     assert page.parent.byteorder == written.parent.byteorder
 
@@ -158,7 +189,9 @@ def test_of_several_pages_the_way_out_names_one_that_is_no_thumbnail(tdc):
         for page, kind in ((values[::4, ::4], 1), (values, 0), (values, 0)):
             file.write(page, subfiletype=kind, metadata=None)
     result = tdc("complete-image", "scan.tif", "-o", "b.tif", "--mask", "m.png")
-    assert result.exit_code == 2 and result.stderr == "tdc: scan.tif: holds 2 pages; give --page 1 or 2, or --pages all\n"
+    assert (
+        result.exit_code == 2 and result.stderr == "tdc: scan.tif: holds 2 pages; give --page 1 or 2, or --pages all\n"
+    )
     other = tdc("complete-image", "a.png", "-o", "b.tif", "--mask", "scan.tif")
     assert other.exit_code == 2 and other.stderr.endswith("magick 'scan.tif[1]' page.png\n")
 
@@ -197,5 +230,10 @@ def test_rasterio_finds_the_same_place(tdc):
     write("dem.tif", values, -9999, tile=(16, 16), compression="zlib")
     assert tdc("complete-image", "dem.tif", "-o", "b.tif", *QUICK).exit_code == 0
     with rasterio.open("dem.tif") as before, rasterio.open("b.tif") as after:
-        assert (before.crs, before.transform, before.nodata, before.profile) == (after.crs, after.transform, after.nodata, after.profile)
+        assert (before.crs, before.transform, before.nodata, before.profile) == (
+            after.crs,
+            after.transform,
+            after.nodata,
+            after.profile,
+        )
         assert after.crs.to_epsg() == 32633 and after.tags()["SENSOR"] == "made up" and after.read().min() > 0

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-RECIPES = dict(re.findall(r"```python (\w+)\n(.*?)```", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"), re.S))
+RECIPES = dict(
+    re.findall(r"```python (\w+)\n(.*?)```", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"), re.S)
+)
 TRUTH = np.add.outer(np.add.outer(np.arange(6.0), np.linspace(1, 4, 7)), np.linspace(0, 9, 8))
 HOLES = np.random.default_rng(0).random(TRUTH.shape) < 0.2
 
@@ -41,21 +43,32 @@ def test_astropy(tmp_path):
     fits = pytest.importorskip("astropy.io.fits")
     frame, hit = TRUTH[:, :, 0], HOLES[:, :, 0]
     header = fits.Header({"EXPTIME": 30.0})
-    parts = [fits.PrimaryHDU(np.where(hit, 9e4, frame).astype(">f4"), header), fits.ImageHDU(hit.astype(np.int16), name="DQ")]
+    parts = [
+        fits.PrimaryHDU(np.where(hit, 9e4, frame).astype(">f4"), header),
+        fits.ImageHDU(hit.astype(np.int16), name="DQ"),
+    ]
     fits.HDUList(parts).writeto(tmp_path / "frame.fits")
     run("astropy", tmp_path)
     with fits.open(tmp_path / "filled.fits") as made:
         assert made[0].header["EXPTIME"] == 30 and np.array_equal(made["DQ"].data > 0, hit)
-        assert np.abs(made[0].data - frame).max() < 1 and np.array_equal(made[0].data[~hit], frame.astype(np.float32)[~hit])
+        assert np.abs(made[0].data - frame).max() < 1 and np.array_equal(
+            made[0].data[~hit], frame.astype(np.float32)[~hit]
+        )
 
 
 def test_xarray(tmp_path):
     xarray = pytest.importorskip("xarray")
     coords = {"time": np.arange(6), "lat": np.linspace(50, 53, 7), "lon": np.linspace(5, 9, 8)}
-    xarray.DataArray(np.where(HOLES, np.nan, TRUTH), coords, attrs={"units": "K"}, name="sst").to_netcdf(tmp_path / "sst.nc", engine="scipy")
+    xarray.DataArray(np.where(HOLES, np.nan, TRUTH), coords, attrs={"units": "K"}, name="sst").to_netcdf(
+        tmp_path / "sst.nc", engine="scipy"
+    )
     run("xarray", tmp_path)
     with xarray.open_dataarray(tmp_path / "filled.nc", engine="scipy") as made:
-        assert made.dims == ("time", "lat", "lon") and made.attrs["units"] == "K" and np.array_equal(made.lat, coords["lat"])
+        assert (
+            made.dims == ("time", "lat", "lon")
+            and made.attrs["units"] == "K"
+            and np.array_equal(made.lat, coords["lat"])
+        )
         assert np.array_equal(made.values[~HOLES], TRUTH[~HOLES]) and np.abs(made.values - TRUTH).max() < 1
 
 

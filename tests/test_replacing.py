@@ -1,4 +1,6 @@
-"""What a run may replace or remove: what a run of this program has written, as it is at that moment, and nothing that is read."""
+"""What a run may replace or remove: what a run of this program has written, as it is at that moment, and nothing that
+is read.
+"""
 
 import json
 import os
@@ -48,7 +50,8 @@ def meanwhile(monkeypatch, act, method=nearest):
     monkeypatch.setattr(method, "complete", complete)
 
 
-# -- folders of frames ----------------------------------------------------------------------------------------------------------
+# -- folders of frames
+# ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_folder_of_frames_is_replaced_by_the_next_run(tdc, frames):
@@ -107,7 +110,11 @@ def test_what_comes_into_a_folder_while_it_is_replaced_is_kept(tdc, frames, monk
     meanwhile(monkeypatch, lambda: Path("out/mine.txt").write_text("mine"))
     before = Path("out/0.png").read_bytes()
     result = tdc(*CLIP, *HOLES, "--seed", "1", "--overwrite")
-    refused(result, "out: holds mine.txt, which no run of tdc has written as it is; give an empty folder or a new name", code=1)
+    refused(
+        result,
+        "out: holds mine.txt, which no run of tdc has written as it is; give an empty folder or a new name",
+        code=1,
+    )
     assert Path("out/mine.txt").read_text() == "mine" and Path("out/0.png").read_bytes() == before
 
 
@@ -140,7 +147,8 @@ def test_resume_of_what_is_finished_is_done(tdc, frames):
     refused(tdc(*words, "--resume"), "out: exists already; give --overwrite to replace it")
 
 
-# -- files ----------------------------------------------------------------------------------------------------------------------
+# -- files
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["r/summary.json", "r/summary.csv", "p/index.html"])
@@ -197,7 +205,10 @@ def test_no_summary_takes_the_place_of_a_configuration_file(tdc, frames):
 
 def test_no_result_of_experiments_takes_the_place_of_a_configuration_file(tdc, folder):
     Path("c.json").write_text("[synth]\nseed = 3\n")
-    refused(tdc("--config", "c.json", "synth", "--report", "c.json", "--overwrite"), "c.json: is the configuration itself; name another file")
+    refused(
+        tdc("--config", "c.json", "synth", "--report", "c.json", "--overwrite"),
+        "c.json: is the configuration itself; name another file",
+    )
     assert Path("c.json").read_text() == "[synth]\nseed = 3\n"
 
 
@@ -222,7 +233,8 @@ def test_a_name_that_becomes_that_of_the_input_is_not_replaced(tdc, folder, monk
     assert Path("a.png").read_bytes() == before and os.path.islink("b.png")
 
 
-# -- a source that changes ------------------------------------------------------------------------------------------------------
+# -- a source that changes
+# ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("changed", ["a.png", "m.png", "s.png", "t.png"])
@@ -246,7 +258,11 @@ def test_a_picture_that_is_changed_while_it_is_worked_on_gives_nothing(tdc, fold
         words = ["--mask", "m.png", "--source", "s.png", "--method", "exemplar", "--report", "r.json"]
     meanwhile(monkeypatch, act, exemplar if changed == "s.png" else nearest)
     result = tdc("complete-image", "a.png", "-o", "b.png", *words)
-    refused(result, f"{changed}: was changed while it was worked on, so that nothing is written; run again when it is left alone", code=1)
+    refused(
+        result,
+        f"{changed}: was changed while it was worked on, so that nothing is written; run again when it is left alone",
+        code=1,
+    )
     assert not Path("b.png").exists() and not Path("r.json").exists()
     assert not [path for path in os.listdir() if path.startswith(".tdc")]
 
@@ -266,7 +282,8 @@ def test_frames_that_are_changed_while_they_are_worked_on_give_nothing(tdc, fram
     meanwhile(monkeypatch, change)
     result = tdc(*CLIP, *HOLES, "--chunk", "1", "--report", "r.json")
     changed = "in/2.png" if act == "written" else "in"
-    refused(result, f"{changed}: was changed while it was worked on, so that nothing is written; run again when it is left alone", code=1)
+    refused(result, f"{changed}: was changed while it was worked on, so that nothing is written; run again when it is "
+                    "left alone", code=1)
     assert not Path("out").exists() and not Path("r.json").exists() and not Path(".out.tdc-work").exists()
 
 
@@ -283,4 +300,7 @@ def test_a_picture_of_a_folder_that_is_changed_is_a_failure_of_its_own(tdc, fram
     meanwhile(monkeypatch, lambda: Path("in/0.png").write_bytes(Path("in/1.png").read_bytes()))
     result = tdc(*PICTURES, "--json")
     assert result.exit_code == 3 and json.loads(result.stdout)["counts"]["failed"] == 1
-    assert "in/0.png: was changed while it was worked on" in result.stderr and sorted(os.listdir("out")) == ["1.png", "2.png"]
+    assert "in/0.png: was changed while it was worked on" in result.stderr and sorted(os.listdir("out")) == [
+        "1.png",
+        "2.png",
+    ]

@@ -14,8 +14,15 @@ EXAMPLE = {
     "command": ["complete-image", "a.png"],
     "seed": 0,
     "input": {"path": "a.png", "sha256": "0" * 64, "shape": [256, 256, 3], "dtype": "uint8", "mode": "RGB"},
-    "missing": {"source": "simulated", "pattern": "entries", "count": 117965, "pixels": 51000, "ratio": 0.6, "mask": None,
-                "grey_levels": 0},
+    "missing": {
+        "source": "simulated",
+        "pattern": "entries",
+        "count": 117965,
+        "pixels": 51000,
+        "ratio": 0.6,
+        "mask": None,
+        "grey_levels": 0,
+    },
     "method": {"name": "datc", "parameters": {"residual": "none"}},
     "timing": {"read": 0.02, "compile": 0.0, "complete": 8.1, "write": 0.03, "total": 8.2},
     "environment": {"python": "3.11.7", "threads": 2},
@@ -24,12 +31,17 @@ EXAMPLE = {
     "noise_std": 0.0,
     "diagnostics": {"r_hat": {"rank": 1.0}, "ess": {"rank": 200.0}, "chains": 2, "burn_in": 200, "draws": 200},
     "uncertainty": {"mean_sd": 3.1, "coverage90": 0.9, "held_out": {"count": 3900, "coverage90": 0.9}},
-    "metrics": {"all": {"rre": 0.05, "psnr": 30.1, "ssim": 0.91, "mae": 4.0},
-                "missing": {"rre": 0.06, "psnr": 27.9, "ssim": None, "mae": 5.0},
-                "incomplete": {"rre": 0.7, "psnr": 6.1, "ssim": 0.02, "mae": 60.0}, "low_rank": None, "oracle_floor": None, "frames": None},
+    "metrics": {
+        "all": {"rre": 0.05, "psnr": 30.1, "ssim": 0.91, "mae": 4.0},
+        "missing": {"rre": 0.06, "psnr": 27.9, "ssim": None, "mae": 5.0},
+        "incomplete": {"rre": 0.7, "psnr": 6.1, "ssim": 0.02, "mae": 60.0},
+        "low_rank": None,
+        "oracle_floor": None,
+        "frames": None,
+    },
     "outputs": {"image": "out.png"},
     "warnings": [],
-}  # fmt: skip
+}
 
 
 def test_the_schema_is_one():
@@ -45,16 +57,24 @@ def test_json_and_back():
 
 
 def test_numbers_that_are_not_finite_become_null_with_a_reason():
-    odd = EXAMPLE | {"noise_std": np.float64("nan"), "diagnostics": EXAMPLE["diagnostics"] | {"r_hat": {"rank": np.inf}}}
+    odd = EXAMPLE | {
+        "noise_std": np.float64("nan"),
+        "diagnostics": EXAMPLE["diagnostics"] | {"r_hat": {"rank": np.inf}},
+    }
     values = json.loads(Report(**odd).to_json())
     VALIDATOR.validate(values)
     assert values["noise_std"] is None and values["diagnostics"]["r_hat"]["rank"] is None
-    assert values["warnings"] == ["noise_std is null: its value was nan", "diagnostics.r_hat.rank is null: its value was inf"]
+    assert values["warnings"] == [
+        "noise_std is null: its value was nan",
+        "diagnostics.r_hat.rank is null: its value was inf",
+    ]
 
 
 def test_numpy_values_become_plain():
     values = json.loads(
-        Report(**EXAMPLE | {"seed": np.int64(3), "mixture": {"weights": np.ones(2), "means": (0,), "precisions": []}}).to_json()
+        Report(
+            **EXAMPLE | {"seed": np.int64(3), "mixture": {"weights": np.ones(2), "means": (0,), "precisions": []}}
+        ).to_json()
     )
     assert values["seed"] == 3 and values["mixture"]["weights"] == [1.0, 1.0]
 
@@ -73,7 +93,9 @@ def test_summary_counts_pixels_or_entries():
     assert "100 of 65536 pixels missing" in Report(**pixels).summary()[0]
     settled = EXAMPLE | {"rank": {"value": 41, "posterior": {"41": 1.0}, "paper_count": 43}}
     assert "  rank 41, mean uncertainty" in Report(**settled).summary()[1]
-    assert "rank 41 (80% of the draws)," in "\n".join(Report(**pixels).summary()) and "PSNR 30.10 dB" in "\n".join(Report(**pixels).summary())
+    assert "rank 41 (80% of the draws)," in "\n".join(Report(**pixels).summary()) and "PSNR 30.10 dB" in "\n".join(
+        Report(**pixels).summary()
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""What a program meets in the wild: full disks, streams that are closed or full, folders that cannot be written, values of any size."""
+"""What a program meets in the wild: full disks, streams that are closed or full, folders that cannot be written, values
+of any size.
+"""
 
 import json
 import os
@@ -26,7 +28,11 @@ COMPLETE = ["complete-image", "a.png", "-o", "b.png", "--method", "biharmonic"]
 def through_shell(redirections, *words, **more):
     """Run the installed program by a shell, with its streams led elsewhere; both that are left are captured."""
     return subprocess.run(
-        ["bash", "-c", f'"$@" {redirections}', "bash", SCRIPT, *words], capture_output=True, text=True, timeout=120, **more
+        ["bash", "-c", f'"$@" {redirections}', "bash", SCRIPT, *words],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        **more,
     )
 
 
@@ -35,7 +41,8 @@ def one_line(text):
     return text.startswith("tdc: ") and text.count("\n") == 1 and "unexpected" not in text
 
 
-# -- streams ------------------------------------------------------------------------------------------------------------------
+# -- streams
+# ------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("where", ["2>/dev/full", "2>&-", "2> >(exec true)"])
@@ -56,7 +63,10 @@ def inside(where, code, *words):
     """Run the program after `code` has changed something in its process, with its streams led elsewhere."""
     code = f"import os, sys\nfrom tdc_cli.cli.main import main\n{code}\nmain(sys.argv[1:])"
     return subprocess.run(
-        ["bash", "-c", f'"$@" {where}', "bash", sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120
+        ["bash", "-c", f'"$@" {where}', "bash", sys.executable, "-c", code, *words],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
 
 
@@ -66,7 +76,9 @@ def test_no_file_takes_the_place_of_a_closed_stream(folder, where):
     printing = "sync = os.fsync\nos.fsync = lambda file: (os.write(1, b'out'), os.write(2, b'err'), sync(file))"
     done = inside(where, printing, *COMPLETE, "--missing-ratio", "0.2", "--report", "r.json", "-q")
     assert done.returncode == 0
-    assert ("err" in done.stderr) == ("2>&-" not in where) and ("out" in done.stdout) == (">&-" not in where.replace("2>&-", ""))
+    assert ("err" in done.stderr) == ("2>&-" not in where) and ("out" in done.stdout) == (
+        ">&-" not in where.replace("2>&-", "")
+    )
     assert pixels("b.png").shape == (20, 24, 3)
     assert b"err" not in Path("b.png").read_bytes() and b"out" not in Path("b.png").read_bytes()
     assert json.loads(Path("r.json").read_text())["warnings"] == []
@@ -79,22 +91,31 @@ def test_progress_goes_nowhere_but_to_standard_error(folder):
     assert done.returncode == 0 and json.loads(done.stdout)["outputs"] == {"image": "b.png"}
 
 
-@pytest.mark.parametrize("words", [["info"], ["methods"], ["report-schema"], ["--help"], ["complete-image", "--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "words", [["info"], ["methods"], ["report-schema"], ["--help"], ["complete-image", "--help"], ["--version"]]
+)
 def test_output_to_a_full_disk_is_a_failure(folder, words):
     done = through_shell(">/dev/full", *words)
     assert (done.returncode, done.stderr) == (1, "tdc: standard output: No space left on device\n")
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("words", [["complete-image", "a.npy", "-o", "-", "--method", "nearest"], ["methods", "--json"]])
+@pytest.mark.parametrize(
+    "words", [["complete-image", "a.npy", "-o", "-", "--method", "nearest"], ["methods", "--json"]]
+)
 def test_output_that_does_not_fit_is_a_failure(folder, words, unbuffered):
     """Without a buffer Python's own writing stops halfway, and says so to nobody."""
     np.save("a.npy", np.where(np.arange(2000) % 9, 1.0, np.nan).reshape(40, 50))
     with open("out", "wb") as out:
         done = subprocess.run(
-            [SCRIPT, *words], stdout=out, stderr=subprocess.PIPE, text=True, timeout=120, env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+            [SCRIPT, *words],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
-        )  # fmt: skip
+        )
     assert (done.returncode, done.stderr) == (1, "tdc: standard output: File too large\n")
 
 
@@ -102,13 +123,30 @@ def test_output_that_does_not_fit_is_a_failure(folder, words, unbuffered):
 def test_a_reader_that_leaves_is_no_failure_but_has_its_code(folder, unbuffered):
     np.save("a.npy", np.where(np.arange(60_000) % 9, 1.0, np.nan).reshape(200, 300))
     done = subprocess.run(
-        ["bash", "-c", '"$@" | head -c 10 > out; echo "${PIPESTATUS[0]}"', "bash", SCRIPT, "complete-image", "a.npy", "-o", "-", "--method",
-         "nearest", "-q"], capture_output=True, text=True, timeout=120, env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
-    )  # fmt: skip
+        [
+            "bash",
+            "-c",
+            '"$@" | head -c 10 > out; echo "${PIPESTATUS[0]}"',
+            "bash",
+            SCRIPT,
+            "complete-image",
+            "a.npy",
+            "-o",
+            "-",
+            "--method",
+            "nearest",
+            "-q",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+    )
     assert (done.stdout, done.stderr) == ("141\n", "") and len(Path("out").read_bytes()) == 10
 
 
-# -- disks and signals --------------------------------------------------------------------------------------------------------
+# -- disks and signals
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_a_disk_that_is_full_leaves_no_half_file(folder):
@@ -123,7 +161,9 @@ def test_a_disk_that_is_full_leaves_no_half_file(folder):
 
 
 @pytest.mark.parametrize("wait", [0.0, 0.2, 1.0])
-@pytest.mark.parametrize(("number", "line", "code"), [(signal.SIGINT, "interrupted", 130), (signal.SIGTERM, "terminated", 143)])
+@pytest.mark.parametrize(
+    ("number", "line", "code"), [(signal.SIGINT, "interrupted", 130), (signal.SIGTERM, "terminated", 143)]
+)
 def test_a_signal_ends_with_its_code_and_one_line(folder, wait, number, line, code):
     Image.fromarray(smooth(1000, 1000)).save("a.png")  # which takes longer than the longest wait
     words = [SCRIPT, *COMPLETE, "--missing-ratio", "0.5", "-v", "--no-progress"]
@@ -135,7 +175,8 @@ def test_a_signal_ends_with_its_code_and_one_line(folder, wait, number, line, co
     assert sorted(os.listdir()) == ["a.png", "m.png"]
 
 
-# -- folders that cannot be written -------------------------------------------------------------------------------------------
+# -- folders that cannot be written
+# -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -152,7 +193,11 @@ def read_only(folder):
     drop = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
     if drop and subprocess.run([*drop, "true"], capture_output=True, check=False).returncode:
         pytest.skip("run by the superuser, and setpriv, which takes its rights away, is not there or not allowed")
-    kept = {key: value for key, value in os.environ.items() if key not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "MPLCONFIGDIR")}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "MPLCONFIGDIR")
+    }
     environment = kept | {"HOME": str(home), "PYTHONPATH": str(package.parent)}
     yield lambda *words: subprocess.run(
         [*drop, sys.executable, *words], capture_output=True, text=True, timeout=300, env=environment
@@ -187,7 +232,9 @@ def test_a_read_only_package_and_home_are_no_hindrance(read_only):
 
 def test_kernels_are_compiled_where_they_cannot_be_kept(read_only):
     """A small kernel of its own: all kernels of a method would take half a minute."""
-    done = read_only("-c", "from tdc_cli.kernels import CACHE, njit\nprint(CACHE, njit(cache=CACHE)(lambda x: x + 1)(1))")
+    done = read_only(
+        "-c", "from tdc_cli.kernels import CACHE, njit\nprint(CACHE, njit(cache=CACHE)(lambda x: x + 1)(1))"
+    )
     assert (done.stdout, done.stderr) == ("False 2\n", "")
 
 
@@ -200,7 +247,8 @@ def test_that_compiled_code_is_not_kept_is_noted_once(complete, monkeypatch):
     assert result.exit_code == 0 and result.stderr.count("set NUMBA_CACHE_DIR to a folder that can be written") == 1
 
 
-# -- values -------------------------------------------------------------------------------------------------------------------
+# -- values
+# -------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -240,7 +288,9 @@ def test_no_size_of_the_data_makes_a_library_warn(folder, method, size):
     np.save("x.npy", smooth(9, 11, None) / 255 * size)
     words = ["complete-image", "x.npy", "-o", "y.npy", "--method", method, "--missing-ratio", "0.3", "--json"]
     words += ["--burn-in", "5", "--samples", "5"] if method == "datc" else []
-    done = subprocess.run([sys.executable, "-W", "error", "-m", "tdc_cli", *words], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "tdc_cli", *words], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0 and "Warning" not in done.stderr, done.stderr
     assert np.isfinite(np.load("y.npy")).all() and json.loads(done.stdout)["metrics"]["all"]["psnr"] > 10
 
@@ -261,11 +311,24 @@ def test_noise_that_drowns_the_picture_is_noise_nevertheless(complete):
 
 def test_noise_that_drowns_an_array_is_noise_nevertheless(tdc):
     np.save("a.npy", smooth(20, 24) / 255)
-    done = tdc("complete-image", "a.npy", "-o", "b.npy", "--method", "nearest", "--missing-ratio", "0.2", "--add-noise", "1e140", "--json")
+    done = tdc(
+        "complete-image",
+        "a.npy",
+        "-o",
+        "b.npy",
+        "--method",
+        "nearest",
+        "--missing-ratio",
+        "0.2",
+        "--add-noise",
+        "1e140",
+        "--json",
+    )
     assert report_of(done)["metrics"]["all"]["rre"] > 1e100 and np.isfinite(np.load("b.npy")).all()
 
 
-# -- files that lie -----------------------------------------------------------------------------------------------------------
+# -- files that lie
+# -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("planes", [False, True])
@@ -343,10 +406,13 @@ def test_a_small_file_of_a_huge_picture_is_refused_before_it_is_decoded(tdc):
 def test_a_damaged_file_of_compiled_code_is_compiled_anew(folder):
     """Numba's cache of a kernel that takes no time to compile, loaded by the program's own settings."""
     Path("tried.py").write_text(
-        "from numba import njit\nfrom tdc_cli.kernels import CACHE\n@njit(cache=CACHE)\ndef twice(x):\n    return 2 * x\n"
-        "print(twice(21), sum(twice.stats.cache_hits.values()))\n"
+        "from numba import njit\nfrom tdc_cli.kernels import CACHE\n@njit(cache=CACHE)\ndef twice(x):\n    return 2 * "
+        "x\nprint(twice(21), sum(twice.stats.cache_hits.values()))\n"
     )
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder / "kept"), "PYTHONPATH": str(Path(tdc_cli.__file__).parent.parent)}
+    environment = os.environ | {
+        "NUMBA_CACHE_DIR": str(folder / "kept"),
+        "PYTHONPATH": str(Path(tdc_cli.__file__).parent.parent),
+    }
 
     def tried():
         run = subprocess.run([sys.executable, "tried.py"], env=environment, capture_output=True, text=True, timeout=120)

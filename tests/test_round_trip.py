@@ -1,4 +1,5 @@
-"""What comes back of every kind of picture in every format: the table of docs/formats.md, measured through the command line.
+"""What comes back of every kind of picture in every format: the table of docs/formats.md, measured through the command
+line.
 
 `make formats` writes the table anew.
 """
@@ -37,13 +38,21 @@ SOURCES = [
     ("png", "palette with transparency", "uint8"),
     ("png", "1 bit", "uint8"),
     *(("jpg", mode, "uint8") for mode in ("L", "RGB", "CMYK")),
-    *(("tif", mode, dtype) for mode in ("L", "LA", "RGB", "RGBA") for dtype in ("uint8", "uint16", "float32", "float64")),
+    *(
+        ("tif", mode, dtype)
+        for mode in ("L", "LA", "RGB", "RGBA")
+        for dtype in ("uint8", "uint16", "float32", "float64")
+    ),
     *(("tif", "CMYK", dtype) for dtype in ("uint8", "uint16")),
     ("tif", "palette", "uint8"),
     *(("webp", mode, "uint8") for mode in ("RGB", "RGBA")),
     *(("jxl", mode, dtype) for mode in ("L", "LA", "RGB", "RGBA") for dtype in ("uint8", "uint16", "float32")),
     *(("bmp", mode, "uint8") for mode in ("L", "RGB", "palette", "1 bit")),
-    *(("npy", mode, dtype) for mode in ("grey array", "array of 3") for dtype in ("uint8", "uint16", "float32", "float64")),
+    *(
+        ("npy", mode, dtype)
+        for mode in ("grey array", "array of 3")
+        for dtype in ("uint8", "uint16", "float32", "float64")
+    ),
 ]
 HOLE = np.zeros((HEIGHT, WIDTH), dtype=bool)
 HOLE[5:7, 6:9] = True
@@ -104,10 +113,17 @@ def make(form, mode, dtype):
         return imagecodecs.jpegxl_encode(values, lossless=True, usecontainer=True) + box, values
     elif form == "tif":
         tifffile.imwrite(
-            buffer, values, photometric={"L": "minisblack", "LA": "minisblack", "CMYK": "separated"}.get(mode, "rgb"),
-            extrasamples=["unassalpha"] if mode in ("LA", "RGBA") else None, planarconfig="contig" if values.ndim == 3 else None,
-            iccprofile=PROFILE, resolution=(DPI, DPI), resolutionunit="INCH", extratags=[(271, "s", 0, "Maker", True)], metadata=None,
-        )  # fmt: skip
+            buffer,
+            values,
+            photometric={"L": "minisblack", "LA": "minisblack", "CMYK": "separated"}.get(mode, "rgb"),
+            extrasamples=["unassalpha"] if mode in ("LA", "RGBA") else None,
+            planarconfig="contig" if values.ndim == 3 else None,
+            iccprofile=PROFILE,
+            resolution=(DPI, DPI),
+            resolutionunit="INCH",
+            extratags=[(271, "s", 0, "Maker", True)],
+            metadata=None,
+        )
     else:
         picture = Image.fromarray(values, mode="CMYK") if mode == "CMYK" else Image.fromarray(values)
         picture.save(buffer, pillow, **kept, **({"quality": 100} if form == "jpg" else {}))
@@ -154,7 +170,9 @@ def metadata_in(content, form):
         exif = picture.getexif()
         maker, dpi = exif.get(271), exif.get(282, 0) if form == "webp" else picture.info.get("dpi", (0,))[0]
         compressed = plain_codecs.png_chunks(content).get(b"iCCP") if form == "png" else None
-        profile = zlib.decompress(compressed.partition(b"\0\0")[2]) if compressed else PROFILE if PROFILE in content else None
+        profile = (
+            zlib.decompress(compressed.partition(b"\0\0")[2]) if compressed else PROFILE if PROFILE in content else None
+        )
     found = {"profile": profile == PROFILE, "resolution": abs(dpi - DPI) < 0.1, "EXIF": maker == "Maker"}
     return {key for key, there in found.items() if there}
 
@@ -166,11 +184,22 @@ def row(source, folder):
     (folder / f"in.{form}").write_bytes(content)
     (folder / "mask.png").write_bytes(plain_codecs.png(np.where(HOLE, 255, 0).astype(np.uint8)))
     had = metadata_in(content, form)
-    assert had == {"bmp": {"resolution"}, "npy": set(), "jxl": {"resolution", "EXIF"}}.get(form, {"profile", "resolution", "EXIF"})
+    assert had == {"bmp": {"resolution"}, "npy": set(), "jxl": {"resolution", "EXIF"}}.get(
+        form, {"profile", "resolution", "EXIF"}
+    )
     cells, refusals = [], {}
     for target in FORMATS:
         output = folder / f"out.{target}"
-        words = ["complete-image", f"{folder}/in.{form}", "-o", str(output), "--mask", f"{folder}/mask.png", "--method", "biharmonic"]
+        words = [
+            "complete-image",
+            f"{folder}/in.{form}",
+            "-o",
+            str(output),
+            "--mask",
+            f"{folder}/mask.png",
+            "--method",
+            "biharmonic",
+        ]
         result = CliRunner().invoke(main, words)
         if result.exit_code == 2:
             assert result.stderr.count("\n") == 1 and not output.exists(), result.stderr
@@ -186,7 +215,9 @@ def row(source, folder):
         if mode in ("LA", "RGBA"):
             assert np.array_equal(found[..., -1], values[..., -1])
         if target == "jpg":
-            assert np.abs(found.astype(int) - values)[~HOLE].mean() < 12 and "JPEG compresses with loss" in result.stderr
+            assert (
+                np.abs(found.astype(int) - values)[~HOLE].mean() < 12 and "JPEG compresses with loss" in result.stderr
+            )
         else:
             assert same
         lost = [key for key in ("profile", "resolution", "EXIF") if key in had - metadata_in(written, target)]

@@ -53,7 +53,8 @@ def test_dust_is_found_in_infrared_and_filled(tdc, dtype, first):
     told = " ".join(report["warnings"])
     assert "of its surroundings in the infrared scan is missing" in told
     assert (
-        "scan.tif: is read without its reduced copies or masks on further pages, infrared scan, by which its dust is found"
+        "scan.tif: is read without its reduced copies or masks on further pages, infrared scan, by which its dust is "
+        "found"
         in told
     )
     with tifffile.TiffFile("b.tif") as file:
@@ -78,18 +79,47 @@ def test_a_page_that_is_named_is_completed_alone(tdc):
     assert np.array_equal(tifffile.imread(io.BytesIO(piped.stdout_bytes)), made)
 
 
-@pytest.mark.parametrize("pages, args, error", [
-    ("ci", [], "scan.tif: holds 2 pages; give --page 0 or 1, or --pages all; if one of them is an infrared scan of the other, --mask ir finds dust by it"),
-    ("cc", [], "scan.tif: holds 2 pages; give --page 0 or 1, or --pages all"),
-    ("ccc", ["--page", "3"], "scan.tif: page 3 is no picture of its own; give --page 0, 1 or 2"),
-    ("ct", ["--page", "1"], "scan.tif: page 1 is no picture of its own; give --page 0"),
-    ("c", ["--mask", "ir"], "scan.tif: --mask ir needs one further page that is grey and of the same size as the colours, and no page is; "),
-    ("cii", ["--mask", "ir"], "pages 1 and 2 may both be; save the infrared scan as a picture with dust in white and give it as --mask"),
-    ("cci", ["--mask", "ir"], "scan.tif: holds 3 pages; give --page 0, 1 or 2, or --pages all"),
-    ("ci", ["--mask", "ir", "--invert-mask"], "--invert-mask needs a mask picture; --mask ir always takes what is dark in infrared as"),
-    ("cf", ["--mask", "ir"], "scan.tif: nothing in its infrared scan is darker than 94% of its surroundings; give a mask picture"),
-    ("cb", ["--mask", "ir"], "scan.tif: its infrared scan is black or not finite in places as large as 32 pixels; give a mask picture"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "pages, args, error",
+    [
+        (
+            "ci",
+            [],
+            "scan.tif: holds 2 pages; give --page 0 or 1, or --pages all; if one of them is an infrared scan of the "
+            "other, --mask ir finds dust by it",
+        ),
+        ("cc", [], "scan.tif: holds 2 pages; give --page 0 or 1, or --pages all"),
+        ("ccc", ["--page", "3"], "scan.tif: page 3 is no picture of its own; give --page 0, 1 or 2"),
+        ("ct", ["--page", "1"], "scan.tif: page 1 is no picture of its own; give --page 0"),
+        (
+            "c",
+            ["--mask", "ir"],
+            "scan.tif: --mask ir needs one further page that is grey and of the same size as the colours, and no page "
+            "is; ",
+        ),
+        (
+            "cii",
+            ["--mask", "ir"],
+            "pages 1 and 2 may both be; save the infrared scan as a picture with dust in white and give it as --mask",
+        ),
+        ("cci", ["--mask", "ir"], "scan.tif: holds 3 pages; give --page 0, 1 or 2, or --pages all"),
+        (
+            "ci",
+            ["--mask", "ir", "--invert-mask"],
+            "--invert-mask needs a mask picture; --mask ir always takes what is dark in infrared as",
+        ),
+        (
+            "cf",
+            ["--mask", "ir"],
+            "scan.tif: nothing in its infrared scan is darker than 94% of its surroundings; give a mask picture",
+        ),
+        (
+            "cb",
+            ["--mask", "ir"],
+            "scan.tif: its infrared scan is black or not finite in places as large as 32 pixels; give a mask picture",
+        ),
+    ],
+)
 def test_what_is_not_clear_is_said_in_a_line(tdc, pages, args, error):
     scanned, infrared, *_ = scan()
     every = {
@@ -111,7 +141,8 @@ def test_other_formats_have_no_pages(tdc):
         result = tdc("complete-image", "a.png", "-o", "b.tif", *args, *QUICK)
         assert result.exit_code == 2
         assert (
-            f"a.png: is a PNG file, and {' '.join(args).replace(' 0', '').replace(' all', '')} is for pages of TIFF files; leave it out"
+            f"a.png: is a PNG file, and {' '.join(args).replace(' 0', '').replace(' all', '')} is for pages of TIFF "
+            "files; leave it out"
             in result.stderr
         )
 

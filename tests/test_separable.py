@@ -90,7 +90,9 @@ def test_the_result_is_the_conditional_law():
     joint = kron(found.covariances)
     inverse = np.linalg.inv(joint[np.ix_(known, known)] + found.noise_variance * np.eye(known.sum()))
     gain = joint[:, known] @ inverse
-    np.testing.assert_allclose(found.mean.reshape(len(known), -1), gain @ values.reshape(len(known), -1)[known], atol=1e-8)
+    np.testing.assert_allclose(
+        found.mean.reshape(len(known), -1), gain @ values.reshape(len(known), -1)[known], atol=1e-8
+    )
     variance = np.diag(joint - gain @ joint[known]).reshape(*observed.shape[:3], 1)
     np.testing.assert_allclose(found.variance, np.broadcast_to(variance, observed.shape), atol=1e-8)
 
@@ -116,7 +118,9 @@ def test_nearly_as_good_as_with_the_covariances_known():
     values, observed, truth, covariances = problem(length=200)
     known = observed[..., 0].ravel()
     joint = kron(covariances)
-    best = joint[:, known] @ np.linalg.solve(joint[np.ix_(known, known)] + 0.05**2 * np.eye(known.sum()), values.reshape(84, -1)[known])
+    best = joint[:, known] @ np.linalg.solve(
+        joint[np.ix_(known, known)] + 0.05**2 * np.eye(known.sum()), values.reshape(84, -1)[known]
+    )
     floor = error(best.reshape(truth.shape), truth, observed)
     assert error(separable.fit(values, observed, 3).mean, truth, observed) < 1.25 * floor
 
@@ -126,7 +130,9 @@ def test_chosen_where_it_predicts_hidden_fibers_best_and_its_intervals_hold():
     done = complete(values, observed)
     assert done.parameters["residual"] == "separable"
     assert done.rank is None and done.noise_std == pytest.approx(0.05, rel=0.3)
-    assert error(done.mean, truth, observed) < 0.8 * error(complete(values, observed, residual="none").mean, truth, observed)
+    assert error(done.mean, truth, observed) < 0.8 * error(
+        complete(values, observed, residual="none").mean, truth, observed
+    )
     inside = np.abs(done.mean - values) <= 1.645 * done.interval_sd
     assert 0.85 < inside[~observed].mean() < 0.95
 

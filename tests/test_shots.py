@@ -27,15 +27,21 @@ def drawn(content):
     return np.asarray(Image.open(io.BytesIO(content)).convert("RGB"))
 
 
-# -- shots --------------------------------------------------------------------------------------------------------------------
+# -- shots
+# --------------------------------------------------------------------------------------------------------------------
 
 
 def test_a_shot_holds_what_is_drawn():
     made = shot()
-    assert np.array_equal(made.pictures["truth"], smooth(HEIGHT, WIDTH)) and made.pictures["incomplete"].dtype == np.uint8
+    assert (
+        np.array_equal(made.pictures["truth"], smooth(HEIGHT, WIDTH)) and made.pictures["incomplete"].dtype == np.uint8
+    )
     assert set(np.unique(made.sizes["error"])) == {0, 8} and set(np.unique(made.sizes["uncertainty"])) == {0, 4}
     assert made.share == pytest.approx(100 / (HEIGHT * WIDTH)) and made.missing.sum() == 100
-    assert set(shot(sd=False, truth=False).pictures) == {"incomplete", "completed"} and shot(sd=False, truth=False).sizes == {}
+    assert (
+        set(shot(sd=False, truth=False).pictures) == {"incomplete", "completed"}
+        and shot(sd=False, truth=False).sizes == {}
+    )
 
 
 def test_a_shot_does_not_keep_the_clip_in_memory():
@@ -97,7 +103,8 @@ def test_where_nothing_has_changed_the_first_frame_is_kept():
     assert [made.number for made in kept.chosen] == [4]
 
 
-# -- side by side -------------------------------------------------------------------------------------------------------------
+# -- side by side
+# -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("height", "width"), [(30, 44), (31, 45), (1, 1), (500, 700)])
@@ -110,7 +117,9 @@ def test_frames_lie_next_to_each_other(height, width, names):
     top = layout.shape[0] - height - (layout.shape[0] - height) % 2
     for i, name in enumerate(names):
         left = i * (width + side_by_side.GAP)
-        assert np.array_equal(made[top : top + height, left : left + width], shot(shape=(height, width, 3)).pictures[name])
+        assert np.array_equal(
+            made[top : top + height, left : left + width], shot(shape=(height, width, 3)).pictures[name]
+        )
 
 
 def test_captions_stand_above_their_frames_and_keep_to_them():
@@ -132,14 +141,18 @@ def test_grey_frames_and_frames_after_each_other():
     assert (first != second).any() and np.array_equal(first, layout.draw(shot(shape=(HEIGHT, WIDTH))))
 
 
-# -- the filmstrip ------------------------------------------------------------------------------------------------------------
+# -- the filmstrip
+# ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("sd", "truth", "rows"), [(True, True, 5), (True, False, 3), (False, True, 4), (False, False, 2)])
+@pytest.mark.parametrize(
+    ("sd", "truth", "rows"), [(True, True, 5), (True, False, 3), (False, True, 4), (False, False, 2)]
+)
 def test_a_filmstrip_has_a_row_for_all_that_is_known(sd, truth, rows):
     strip = [shot(t, sd=sd, truth=truth, time=t / 25) for t in range(3)]
     seen = drawn(panel.draw_filmstrip(strip, "of 255"))
-    # Rows of frames are parted by white: count where a column through the middle of the first frame changes between the two.
+    # Rows of frames are parted by white: count where a column through the middle of the first frame changes between the
+    # two.
     white = (seen[:, 100] == 255).all(axis=1)
     starts = np.flatnonzero(white[:-1] & ~white[1:])
     lengths = [np.flatnonzero(white[start + 1 :])[:1] for start in starts]

@@ -32,7 +32,9 @@ def heights(dtype, channels=0):
 
 @pytest.fixture
 def holes(folder):
-    """Mask of a few small holes, `h.png`, some of which lie across the borders of regions; its (H, W) array, True = missing."""
+    """Mask of a few small holes, `h.png`, some of which lie across the borders of regions; its (H, W) array, True =
+    missing.
+    """
     missing = np.zeros((HEIGHT, WIDTH), dtype=bool)
     for row, column in ((60, 10), (62, 64), (0, 190), (148, 100), (20, 128), (100, 60)):
         missing[max(0, row - 2) : row + 3, max(0, column - 3) : column + 4] = True
@@ -131,7 +133,19 @@ def test_what_is_kept_of_a_picture_that_stays_in_its_file_stays_and_is_not_measu
     Image.fromarray(np.where(kept, 255, 0).astype(np.uint8)).save("k.png")
     values[kept] = -9999
     np.save("k.npy", values)
-    words = ["complete-image", "k.npy", "--mask", "h.png", "--keep", "k.png", *QUICK, *REGION, "--reference", "a.npy", "--json"]
+    words = [
+        "complete-image",
+        "k.npy",
+        "--mask",
+        "h.png",
+        "--keep",
+        "k.png",
+        *QUICK,
+        *REGION,
+        "--reference",
+        "a.npy",
+        "--json",
+    ]
     whole = report_of(tdc(*words, "-o", "held.npy"))
     from_the_file()
     by_rows = report_of(tdc(*words, "-o", "rows.npy"))
@@ -141,7 +155,9 @@ def test_what_is_kept_of_a_picture_that_stays_in_its_file_stays_and_is_not_measu
     assert by_rows["missing"] == whole["missing"] and by_rows["missing"]["pixels"] == np.count_nonzero(holes & ~kept)
     assert by_rows["metrics"] == whole["metrics"] and whole["metrics"]["all"]["ssim"] is None
     assert f"metrics leave out {np.count_nonzero(kept)} entries whose truth is not known" in whole["warnings"]
-    expected, _ = metrics.compare_tensor(np.where(kept, np.nan, np.load("a.npy")), completed, ~holes | kept, np.ptp(np.load("a.npy")[~kept]))
+    expected, _ = metrics.compare_tensor(
+        np.where(kept, np.nan, np.load("a.npy")), completed, ~holes | kept, np.ptp(np.load("a.npy")[~kept])
+    )
     for part in expected:
         assert measured(by_rows, part) == pytest.approx(measured({"metrics": expected}, part), rel=1e-6)
 
@@ -275,7 +291,9 @@ def test_less_memory_makes_smaller_regions_and_says_which(tdc, holes, monkeypatc
     np.save("a.npy", heights("float32"))
     monkeypatch.setattr(division, "WHOLE", 0)
     monkeypatch.setattr(division, "SIDES", (128, 64, 32))
-    monkeypatch.setattr(division, "cost", lambda method, entries, missing, deep=0, channels=1: (1.0, 1e8 + 1e4 * entries))
+    monkeypatch.setattr(
+        division, "cost", lambda method, entries, missing, deep=0, channels=1: (1.0, 1e8 + 1e4 * entries)
+    )
     words = ["complete-image", "a.npy", "--mask", "h.png", "--method", "biharmonic", "-o"]
     plenty, little = tdc(*words, "b.npy", "--memory", "2G"), tdc(*words, "c.npy", "--memory", "255M")
     assert (plenty.exit_code, plenty.stderr.count("regions of")) == (0, 0)
@@ -295,7 +313,9 @@ def test_a_bomb_is_refused_unless_memory_is_named_that_holds_it(tdc, monkeypatch
         and "give a --memory that holds them" in result.stderr
     )
     result = tdc(*words, "--memory", "100M")
-    line = "12000x12000 pixels take 0.1 GiB of memory, more than the 0.1 GiB that may be taken; give more --memory, crop"
+    line = (
+        "12000x12000 pixels take 0.1 GiB of memory, more than the 0.1 GiB that may be taken; give more --memory, crop"
+    )
     assert (
         result.exit_code == 2 and result.stderr.startswith(f"tdc: bomb.png: {line}") and result.stderr.count("\n") == 1
     )

@@ -49,7 +49,8 @@ class Config(Parameters):
 
 
 class Told:
-    """A method that keeps its arguments, and answers with `answer`, a function of the values, the gaps filled with 0."""
+    """A method that keeps its arguments, and answers with `answer`, a function of the values, the gaps filled with 0.
+    """
 
     name = "told"
 
@@ -104,12 +105,23 @@ def test_values_of_ordinary_size_reach_the_method_as_they_are():
 
 
 def test_parameters_in_units_of_the_data_are_scaled_along_and_told_as_given():
-    values, config = 2.0**40 * np.arange(1.0, 7.0).reshape(2, 3), Config(noise_std=2.0**38, tau0=2.0**-70, step=2.0**30, modes=(0,))
-    told = Told(lambda filled, config: Completion(mean=filled, noise_std=config.noise_std, parameters=dataclasses.asdict(config)))
+    values, config = (
+        2.0**40 * np.arange(1.0, 7.0).reshape(2, 3),
+        Config(noise_std=2.0**38, tau0=2.0**-70, step=2.0**30, modes=(0,)),
+    )
+    told = Told(
+        lambda filled, config: Completion(
+            mean=filled, noise_std=config.noise_std, parameters=dataclasses.asdict(config)
+        )
+    )
     done = ask(told, values, config=config)
     assert 0.5 <= np.max(told.values) < 1
     unit = np.max(values) / np.max(told.values)
-    assert (told.config.noise_std, told.config.tau0, told.config.step) == (2.0**38 / unit, 2.0**-70 * unit**2, 2.0**30 / unit)
+    assert (told.config.noise_std, told.config.tau0, told.config.step) == (
+        2.0**38 / unit,
+        2.0**-70 * unit**2,
+        2.0**30 / unit,
+    )
     assert done.noise_std == 2.0**38
     assert done.parameters == {"noise_std": 2.0**38, "tau0": 2.0**-70, "step": 2.0**30, "modes": [0]}
     assert ask(Told(), values, config=Config(noise_std="auto")).parameters["noise_std"] == "auto"
@@ -128,7 +140,9 @@ def test_all_that_is_told_comes_back_in_units_of_the_data():
     told.further["watch"](0, told.values, True)
     unit = (values[1, 2] - values[0, 0]) / (told.values[1, 2] - told.values[0, 0])
     centre = values[0, 0] - unit * told.values[0, 0]
-    assert unit == 2.0 ** round(np.log2(unit)) and np.array_equal(done.mean, values) and np.array_equal(watched[0], values)
+    assert (
+        unit == 2.0 ** round(np.log2(unit)) and np.array_equal(done.mean, values) and np.array_equal(watched[0], values)
+    )
     assert np.array_equal(done.sd, unit * told.values) and np.array_equal(done.low_rank, done.sd)
     assert done.noise_std == 0.25 * unit and done.weights == [0.5 * unit]
     assert done.traces == {"rank": [[3]], "noise_std": [[0.5 * unit]], "probe_1": [[centre + 0.25 * unit]]}
@@ -136,7 +150,9 @@ def test_all_that_is_told_comes_back_in_units_of_the_data():
     assert done.parameters["held_out_rmse"] == {"none": 0.5 * unit} and done.parameters["rank"] == 3
 
 
-@pytest.mark.parametrize("field, value, size", [("noise_std", 1e9, 1.0), ("noise_std", 1e-300, 1e100), ("tau0", 1e300, 1e100)])
+@pytest.mark.parametrize(
+    "field, value, size", [("noise_std", 1e9, 1.0), ("noise_std", 1e-300, 1e100), ("tau0", 1e300, 1e100)]
+)
 def test_a_parameter_out_of_proportion_is_refused_by_name(field, value, size):
     with pytest.raises(ConfigError, match="is out of proportion to the data, whose largest size is 2") as refused:
         ask(Told(), size * np.array([[1.0, 2.0]]), config=Config(**{field: value}))
@@ -157,8 +173,14 @@ def test_what_cannot_be_used_is_refused():
 
 def test_estimates_far_from_all_that_is_observed_are_warned_of():
     values, observed = np.array([[5.0, 6.0, 5.5, 5.5]]), np.array([[True, True, True, False]])
-    for far, words in ((15.0, ()), (17.0, ("by up to 11 times that range",)), (-7.0, ("by up to 12 times that range",))):
-        done = ask(Told(lambda filled, config, far=far: Completion(mean=np.where(observed, filled, far))), values, observed)
+    for far, words in (
+        (15.0, ()),
+        (17.0, ("by up to 11 times that range",)),
+        (-7.0, ("by up to 12 times that range",)),
+    ):
+        done = ask(
+            Told(lambda filled, config, far=far: Completion(mean=np.where(observed, filled, far))), values, observed
+        )
         assert len(done.warnings) == len(words) and all(word in text for word, text in zip(words, done.warnings))
 
 

@@ -1,4 +1,5 @@
-"""Stacks of microscopes: axes, sizes of pixels and time steps of ImageJ and OME files come back whatever the command."""
+"""Stacks of microscopes: axes, sizes of pixels and time steps of ImageJ and OME files come back whatever the command.
+"""
 
 import numpy as np
 import pytest
@@ -15,13 +16,26 @@ def stack(dtype="uint16", shape=SHAPE):
 
 
 def write_imagej(path, values, axes):
-    tifffile.imwrite(path, values, imagej=True, resolution=(2.5, 2.5),
-                     metadata={"axes": axes, "spacing": 0.5, "unit": "um", "finterval": 1.5, "Labels": ["first", "second"]})  # fmt: skip
+    tifffile.imwrite(
+        path,
+        values,
+        imagej=True,
+        resolution=(2.5, 2.5),
+        metadata={"axes": axes, "spacing": 0.5, "unit": "um", "finterval": 1.5, "Labels": ["first", "second"]},
+    )
 
 
 def write_ome(path, values, axes, **options):
-    sizes = {"PhysicalSizeX": 0.4, "PhysicalSizeXUnit": "µm", "PhysicalSizeY": 0.4, "PhysicalSizeYUnit": "µm", "PhysicalSizeZ": 0.5,
-             "PhysicalSizeZUnit": "µm", "TimeIncrement": 1.5, "TimeIncrementUnit": "s"}  # fmt: skip
+    sizes = {
+        "PhysicalSizeX": 0.4,
+        "PhysicalSizeXUnit": "µm",
+        "PhysicalSizeY": 0.4,
+        "PhysicalSizeYUnit": "µm",
+        "PhysicalSizeZ": 0.5,
+        "PhysicalSizeZUnit": "µm",
+        "TimeIncrement": 1.5,
+        "TimeIncrementUnit": "s",
+    }
     tifffile.imwrite(path, values, ome=True, metadata={"axes": axes, "Channel": {"Name": ["dye"]}, **sizes}, **options)
 
 
@@ -90,9 +104,15 @@ def test_a_picture_with_sizes_comes_back_with_them(tdc):
         assert said(f"b.{name}") == said(name)
 
 
-@pytest.mark.parametrize("command, output", [
-    ("complete-tensor", "b.npy"), ("complete-tensor", "b.npz"), ("complete-video", "b.npy"), ("complete-video", "frames/"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "command, output",
+    [
+        ("complete-tensor", "b.npy"),
+        ("complete-tensor", "b.npz"),
+        ("complete-video", "b.npy"),
+        ("complete-video", "frames/"),
+    ],
+)
 def test_what_other_formats_lose_of_a_stack_is_told(tdc, command, output):
     write_imagej("s.tif", stack(shape=SHAPE[1:]), "ZYX")
     result = tdc(command, "s.tif", "-o", output, "--missing-ratio", 0.1, "--method", "linear")

@@ -1,4 +1,6 @@
-"""Finished regions of a run that was stopped: taken by the next one only where they are whole and of the same input and options."""
+"""Finished regions of a run that was stopped: taken by the next one only where they are whole and of the same input and
+options.
+"""
 
 import os
 from pathlib import Path
@@ -10,12 +12,27 @@ from tdc_cli.errors import TdcError
 from tdc_cli.run import regions
 from tdc_cli.run.store import Folder
 
-CLIP = ["complete-video", "c.npy", "-o", "b.npy", "--method", "nearest", "--missing-ratio", "0.3", "--chunk", "2", "--threads", "1"]
+CLIP = [
+    "complete-video",
+    "c.npy",
+    "-o",
+    "b.npy",
+    "--method",
+    "nearest",
+    "--missing-ratio",
+    "0.3",
+    "--chunk",
+    "2",
+    "--threads",
+    "1",
+]
 
 
 @pytest.fixture
 def stopped(tdc, monkeypatch):
-    """Run that fails when two of three regions of `c.npy` are kept; what one that is not stopped gives is in `whole.npy`."""
+    """Run that fails when two of three regions of `c.npy` are kept; what one that is not stopped gives is in
+    `whole.npy`.
+    """
     np.save("c.npy", np.random.default_rng(0).random((6, 8, 9)))
     whole = [word.replace("b.npy", "whole.npy") for word in CLIP]
     assert tdc(*whole).exit_code == 0
@@ -37,7 +54,9 @@ def stopped(tdc, monkeypatch):
 def saved(monkeypatch):
     """First frames of the regions that are done."""
     save, done = Folder.save, []
-    monkeypatch.setattr(Folder, "save", lambda self, region, *more: (done.append(region.first), save(self, region, *more))[1])
+    monkeypatch.setattr(
+        Folder, "save", lambda self, region, *more: (done.append(region.first), save(self, region, *more))[1]
+    )
     return done
 
 

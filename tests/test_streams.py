@@ -49,7 +49,9 @@ def test_the_format_on_standard_output_can_be_chosen(tdc, extension):
     if extension == "jxl":  # which Pillow does not read
         assert result.stdout_bytes.startswith(b"\0\0\0\x0cJXL ")
     else:
-        assert Image.open(io.BytesIO(result.stdout_bytes)).format.lower() == {"jpg": "jpeg", "tif": "tiff"}.get(extension, extension)
+        assert Image.open(io.BytesIO(result.stdout_bytes)).format.lower() == {"jpg": "jpeg", "tif": "tiff"}.get(
+            extension, extension
+        )
 
 
 def test_the_report_names_what_was_piped(tdc):
@@ -79,7 +81,9 @@ def test_a_reader_that_has_gone_is_exit_141(folder):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 def test_a_full_standard_output_is_a_failure_of_the_work(folder):
     with open("/dev/full", "w") as full:
-        done = subprocess.run([SCRIPT, "complete-image", "a.png", "-o", "-", *QUICK], stdout=full, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [SCRIPT, "complete-image", "a.png", "-o", "-", *QUICK], stdout=full, stderr=subprocess.PIPE, text=True
+        )
     assert (done.returncode, done.stderr) == (1, "tdc: standard output: No space left on device\n")
 
 
@@ -94,26 +98,39 @@ def test_closed_streams_are_one_line(folder):
     done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, timeout=120)
     lines = done.stderr.splitlines()
     assert len(lines) == 2
-    assert lines[0].startswith("tdc: -: standard input is no data") and lines[1].startswith("tdc: -: standard output is ")
+    assert lines[0].startswith("tdc: -: standard input is no data") and lines[1].startswith(
+        "tdc: -: standard output is "
+    )
 
 
 @pytest.mark.parametrize(
     "args, line",
     [
-        (["a.png", "-o", "-", "--json"],
-         "--json and -o - both want standard output; write the report with --report FILE; see 'tdc complete-image --help'"),
-        (["a.png", "-o", "-", "--report", "-"],
-         "-: only the completed input goes to standard output; name a file for the report"),
-        (["-", "-o", "."], "-o . is a folder, and standard input has no name; name a file in it; see 'tdc complete-image --help'"),
-        (["a.png", "-o", "b.png", "--format", "jpg"],
-         "b.png: its extension says .png but --format jpg; leave one out"),
-        (["a.png", "-o", "b"],
-         "b: no extension; use one of .bmp, .jpeg, .jpg, .jxl, .npy, .png, .tif, .tiff, .webp"),
-        (["a.png", "-o", "-", "--quality", "90"], "--quality is of JPEG, and - is written as PNG, without loss; leave it out"),
-        (["a.png", "-o", "b.jpg", "--quality", "0"],
-         "Invalid value for '--quality': 0 is not in the range 1<=x<=100; see 'tdc complete-image --help'"),
+        (
+            ["a.png", "-o", "-", "--json"],
+            "--json and -o - both want standard output; write the report with --report FILE; see 'tdc complete-image "
+            "--help'",
+        ),
+        (
+            ["a.png", "-o", "-", "--report", "-"],
+            "-: only the completed input goes to standard output; name a file for the report",
+        ),
+        (
+            ["-", "-o", "."],
+            "-o . is a folder, and standard input has no name; name a file in it; see 'tdc complete-image --help'",
+        ),
+        (["a.png", "-o", "b.png", "--format", "jpg"], "b.png: its extension says .png but --format jpg; leave one out"),
+        (["a.png", "-o", "b"], "b: no extension; use one of .bmp, .jpeg, .jpg, .jxl, .npy, .png, .tif, .tiff, .webp"),
+        (
+            ["a.png", "-o", "-", "--quality", "90"],
+            "--quality is of JPEG, and - is written as PNG, without loss; leave it out",
+        ),
+        (
+            ["a.png", "-o", "b.jpg", "--quality", "0"],
+            "Invalid value for '--quality': 0 is not in the range 1<=x<=100; see 'tdc complete-image --help'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_is_refused(tdc, args, line):
     check_refused(tdc("complete-image", *args, *QUICK, input=b""), line)
     assert sorted(os.listdir()) == ["a.png", "m.png"]
@@ -124,24 +141,53 @@ def test_a_format_may_stand_for_a_missing_extension(tdc):
     assert Image.open("b").format == "TIFF"
 
 
-@pytest.mark.parametrize("words, line", [
-    (["complete-image", "a.png", "-o", "b.png", "--mask", "p.png"], "mask p.png: not a regular file; write it to a file first"),
-    (["complete-image", "a.png", "-o", "p.png", *QUICK],
-     "p.png: is a pipe, a socket, a disk, or a link to itself; name a file, or - for standard output"),
-    (["complete-image", "a.png", "-o", "b.png", *QUICK, "--report", "p.json"],
-     "p.json: is a pipe, a socket, a disk, or a link to itself; name a file, or - for standard output"),
-    (["complete-image", "a.png", "-o", "b.png", "--config", "p.toml", *QUICK], "p.toml: not a regular file; name a file of TOML"),
-    *((["complete-video", "c.npy", "-o", "d.npy", "--mask", f"p{extension}"],
-       f"mask p{extension}: not a regular file; write it to a file first")
-      for extension in (".npy", ".png", ".gif", ".mkv", ".tif")),
-    *((["complete-video", f"p{extension}", "-o", "d.npy"], f"p{extension}: not a regular file; write it to a file first")
-      for extension in (".npy", ".gif", ".mkv", ".tif")),
-    (["complete-tensor", "p.npz", "-o", "d.npy"],
-     "p.npz: not a regular file; give - as the input and pipe the data in, or write it to a file first"),
-    (["complete-tensor", "c.npy", "-o", "d.npy", "--mask", "p.npy"], "mask p.npy: not a regular file; write it to a file first"),
-    (["complete-tensor", "c.npy", "-o", "p.npy"],
-     "p.npy: is a pipe, a socket, a disk, or a link to itself; name a file, or - for standard output"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words, line",
+    [
+        (
+            ["complete-image", "a.png", "-o", "b.png", "--mask", "p.png"],
+            "mask p.png: not a regular file; write it to a file first",
+        ),
+        (
+            ["complete-image", "a.png", "-o", "p.png", *QUICK],
+            "p.png: is a pipe, a socket, a disk, or a link to itself; name a file, or - for standard output",
+        ),
+        (
+            ["complete-image", "a.png", "-o", "b.png", *QUICK, "--report", "p.json"],
+            "p.json: is a pipe, a socket, a disk, or a link to itself; name a file, or - for standard output",
+        ),
+        (
+            ["complete-image", "a.png", "-o", "b.png", "--config", "p.toml", *QUICK],
+            "p.toml: not a regular file; name a file of TOML",
+        ),
+        *(
+            (
+                ["complete-video", "c.npy", "-o", "d.npy", "--mask", f"p{extension}"],
+                f"mask p{extension}: not a regular file; write it to a file first",
+            )
+            for extension in (".npy", ".png", ".gif", ".mkv", ".tif")
+        ),
+        *(
+            (
+                ["complete-video", f"p{extension}", "-o", "d.npy"],
+                f"p{extension}: not a regular file; write it to a file first",
+            )
+            for extension in (".npy", ".gif", ".mkv", ".tif")
+        ),
+        (
+            ["complete-tensor", "p.npz", "-o", "d.npy"],
+            "p.npz: not a regular file; give - as the input and pipe the data in, or write it to a file first",
+        ),
+        (
+            ["complete-tensor", "c.npy", "-o", "d.npy", "--mask", "p.npy"],
+            "mask p.npy: not a regular file; write it to a file first",
+        ),
+        (
+            ["complete-tensor", "c.npy", "-o", "p.npy"],
+            "p.npy: is a pipe, a socket, a disk, or a link to itself; name a file, or - for standard output",
+        ),
+    ],
+)
 def test_pipes_with_names_are_refused_before_they_are_opened(tdc, words, line):
     def give_up(number, frame):
         raise AssertionError("it waits for the other end of the pipe")

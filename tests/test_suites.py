@@ -19,7 +19,9 @@ SHORT = {"burn_in": 20, "samples": 10, "chains": 1, "residual": "none"}
 def small(monkeypatch):
     """Problems of the suites on synthetic tensors are 12x12x12, rank 2."""
     def draw(cell):
-        return synth.draw((12, 12, 12), 2, cell.problem["kind"], missing_ratio=0.5, noise_std=tensors.NOISE_STD, seed=cell.seed)
+        return synth.draw(
+            (12, 12, 12), 2, cell.problem["kind"], missing_ratio=0.5, noise_std=tensors.NOISE_STD, seed=cell.seed
+        )
 
     monkeypatch.setattr(tensors, "draw", draw)
 
@@ -35,7 +37,9 @@ def _records(suite, metrics, details=None, seconds=1.0, memory=1 << 22):
     for cell in experiment.plan(suite, **chosen)[1]:
         found = metrics(cell)
         outcome = None if found is None else Outcome(found, seconds, memory, details or {})
-        made.append(record(suite.name, cell, outcome, status="done" if found else "failed", error=None if found else "broke"))
+        made.append(
+            record(suite.name, cell, outcome, status="done" if found else "failed", error=None if found else "broke")
+        )
     return made
 
 
@@ -63,7 +67,9 @@ def test_synthetic_measures_the_floor_and_least_squares(small, one_thread):
 
 
 def test_synthetic_sets_the_paper_beside():
-    records = _records(experiment.get("synthetic"), lambda cell: {"rre": 0.01 if cell.method == "datc" else 0.02 + cell.seed / 100})
+    records = _records(
+        experiment.get("synthetic"), lambda cell: {"rre": 0.01 if cell.method == "datc" else 0.02 + cell.seed / 100}
+    )
     made = {table.name: table for table in filter(None, synthetic.tables(records))}
     first = made["performance-zero-5"]
     assert first.head[:4] == ("method", "70% missing", "paper", "difference")
@@ -80,10 +86,17 @@ def test_synthetic_sets_the_paper_beside():
 
 def test_synthetic_tells_the_spread_over_seeds():
     def metrics(cell):
-        ours = {"rmse_over_least_squares": 1.0 + cell.seed / 10, "r_hat": 1.01 + cell.seed, "ess": 50.0 - cell.seed, "mixture": 1.0}
+        ours = {
+            "rmse_over_least_squares": 1.0 + cell.seed / 10,
+            "r_hat": 1.01 + cell.seed,
+            "ess": 50.0 - cell.seed,
+            "mixture": 1.0,
+        }
         return {"rre": 0.1} | (ours if cell.method == "datc" else {})
 
-    made = {table.name: table for table in filter(None, synthetic.tables(_records(experiment.get("synthetic"), metrics)))}
+    made = {
+        table.name: table for table in filter(None, synthetic.tables(_records(experiment.get("synthetic"), metrics)))
+    }
     assert made["least-squares"].rows[-1] == ("all", *[tables.MISSING] * 2, "1.05000 ± 0.05000", "1.050", "1.100")
     assert made["runs"].rows[0][1:] == ("1.510", "2.010", "50", "49", "2 of 2", "1.0 ± 0.0")
 
@@ -101,11 +114,16 @@ def test_figures_of_the_paper_belong_to_methods_that_there_are():
 def test_rank_sets_aside_what_cannot_be_found(small, one_thread):
     found = rank.run(_cell(), None)
     assert found.metrics["rank"] == 2 and found.metrics["detectable"] == 1.0
-    records = _records(experiment.get("rank"), lambda cell: {"rank": 6 - cell.seed, "detectable": 1.0} if cell.method != "brtf" else None)
+    records = _records(
+        experiment.get("rank"),
+        lambda cell: {"rank": 6 - cell.seed, "detectable": 1.0} if cell.method != "brtf" else None,
+    )
     rows = {row[:4]: row[4:] for row in rank.tables(records)[0].rows}
     assert rows["datc", "sparse", "5", "80% missing"] == ("2", "0", "1 of 2", "6")
     assert rows["brtf", "zero", "10", "90% missing"] == ("2 (2 failed)", "0", "0 of 0", tables.MISSING)
-    aside = _records(experiment.get("rank"), lambda cell: {"rank": 6 - cell.seed, "detectable": 0.0 if cell.seed == 0 else 1.0})
+    aside = _records(
+        experiment.get("rank"), lambda cell: {"rank": 6 - cell.seed, "detectable": 0.0 if cell.seed == 0 else 1.0}
+    )
     assert rank.tables(aside)[0].rows[0][4:] == ("2", "1", "1 of 1", tables.MISSING)
 
 
@@ -159,9 +177,18 @@ def test_densities_that_are_alike_differ_by_nothing_and_others_by_two():
 def test_fit_says_what_stands_for_each_part(small, one_thread):
     found = fit.run(_cell(kind="gaussian"), None)
     assert found.metrics["components"] == 1 and found.metrics["weight_1"] == 1.0
-    assert found.metrics["mean_1"] == pytest.approx(0.1, abs=0.02) and found.metrics["precision_1"] == pytest.approx(100, rel=0.3)
+    assert found.metrics["mean_1"] == pytest.approx(0.1, abs=0.02) and found.metrics["precision_1"] == pytest.approx(
+        100, rel=0.3
+    )
     assert found.metrics["density_difference"] < 0.3 and found.metrics["through_noise"] == 0.0
-    numbers = {"weight_1": 0.1, "mean_1": 1.5, "precision_1": 0.5, "components": 2, "density_difference": 0.02, "through_noise": 1.0}
+    numbers = {
+        "weight_1": 0.1,
+        "mean_1": 1.5,
+        "precision_1": 0.5,
+        "components": 2,
+        "density_difference": 0.02,
+        "through_noise": 1.0,
+    }
     details = {"fitted": [[1.0], [0.0], [0.01]]}
     made = {table.name: table for table in fit.tables(_records(experiment.get("fit"), lambda cell: numbers, details))}
     rows = {row[0]: row[1:] for row in made["fit-weight"].rows}
@@ -172,16 +199,30 @@ def test_fit_says_what_stands_for_each_part(small, one_thread):
 
 
 def test_convergence_keeps_the_error_of_every_sweep(small, one_thread):
-    found = convergence.run(_cell(kind="mixture-shifted", parameters=SHORT | {"residual": "mixture", "burn_in": 60}), None)
-    assert len(found.details["draws"]) == len(found.details["means"]) == 70 and np.isnan(found.details["means"][:60]).all()
+    found = convergence.run(
+        _cell(kind="mixture-shifted", parameters=SHORT | {"residual": "mixture", "burn_in": 60}), None
+    )
+    assert (
+        len(found.details["draws"]) == len(found.details["means"]) == 70 and np.isnan(found.details["means"][:60]).all()
+    )
     assert found.details["means"][-1] == pytest.approx(found.metrics["rre"], rel=1e-6)
     sweeps, floor = found.metrics["sweeps"], found.metrics["floor"]
     assert max(found.details["draws"][sweeps - 1 :]) <= 1.05 * floor < found.details["draws"][sweeps - 2]
     metrics = {"sweeps": 20, "rre_of_a_draw": 0.2, "rre": 0.1, "floor": 0.1}
     records = _records(experiment.get("convergence"), lambda cell: metrics, {"draws": [1.0, 0.5], "means": [None, 0.5]})
-    assert convergence.tables(records)[0].rows[0] == ("collapsed", "5", "70% missing", "2 of 2", "20", "0.2000 ± 0.0000",
-                                                      "0.1000 ± 0.0000", "0.1000 ± 0.0000")  # fmt: skip
-    late = _records(experiment.get("convergence"), lambda cell: metrics | {"sweeps": None}, {"draws": [1.0], "means": [None]})
+    assert convergence.tables(records)[0].rows[0] == (
+        "collapsed",
+        "5",
+        "70% missing",
+        "2 of 2",
+        "20",
+        "0.2000 ± 0.0000",
+        "0.1000 ± 0.0000",
+        "0.1000 ± 0.0000",
+    )
+    late = _records(
+        experiment.get("convergence"), lambda cell: metrics | {"sweeps": None}, {"draws": [1.0], "means": [None]}
+    )
     assert convergence.tables(late)[0].rows[0][3:5] == ("0 of 2", tables.MISSING)
     assert convergence.figures(records)[0].png
 
@@ -190,9 +231,13 @@ def test_growth_is_the_exponent():
     assert speed.growth((1, 10, 100), (3, 30 * 10**0.5, 300 * 10)) == pytest.approx(1.5)
     assert speed.growth((1, 10), (3, 30)) is None
     suite = experiment.get("speed")
-    records = [each | {"seconds": 1e-6 * speed._place(each) ** 2} for each in _records(suite, lambda cell: {"psnr": 20.0})]
+    records = [
+        each | {"seconds": 1e-6 * speed._place(each) ** 2} for each in _records(suite, lambda cell: {"psnr": 20.0})
+    ]
     made = {table.name: table for table in speed.tables(records)}
-    assert {row[-1] for row in made["seconds-size"].rows} == {"2.00"} and {row[-1] for row in made["memory-rank"].rows} <= {"-0.00", "0.00"}
+    assert {row[-1] for row in made["seconds-size"].rows} == {"2.00"} and {
+        row[-1] for row in made["memory-rank"].rows
+    } <= {"-0.00", "0.00"}
     assert [row[0] for row in made["seconds-rank"].rows] == ["datc", "datc-sc", "fbcp", "fbcp-image", "fbcp-mp", "brtf"]
     assert made["seconds-size"].rows[0][1:5] == ("9.4", "151", "2416", "12231")
     assert speed.figures(records)[0].png

@@ -89,7 +89,9 @@ def test_kinds_and_ratios_share_the_rest_of_the_problem():
 def test_the_oracle_floor_is_the_error_of_the_oracle():
     problem = synth.draw(kind="mixture-shifted", missing_ratio=0.8, seed=3)
     oracle = np.where(problem.observed, problem.latent, problem.low_rank + 0.1)
-    assert problem.oracle_floor == pytest.approx(np.linalg.norm(oracle - problem.latent) / np.linalg.norm(problem.latent))
+    assert problem.oracle_floor == pytest.approx(
+        np.linalg.norm(oracle - problem.latent) / np.linalg.norm(problem.latent)
+    )
     assert synth.draw(kind="zero").oracle_floor == 0.0
 
 

@@ -1,4 +1,5 @@
-"""Tensors in files: what is read comes back, the other variables go along, and what cannot be read is told in one line."""
+"""Tensors in files: what is read comes back, the other variables go along, and what cannot be read is told in one line.
+"""
 
 import io
 import struct
@@ -29,12 +30,16 @@ def values_of(shape, dtype="float64"):
 
 
 def write_v73(path, variables):
-    """A MATLAB file of version 7.3, written by h5py as MATLAB does: axes reversed, the class as an attribute, a header in front."""
+    """A MATLAB file of version 7.3, written by h5py as MATLAB does: axes reversed, the class as an attribute, a header
+    in front.
+    """
     with h5py.File(path, "w", userblock_size=512) as file:
         for name, (kind, values) in variables.items():
             item = file.create_dataset(name, data=np.ascontiguousarray(values.T))
             item.attrs["MATLAB_class"] = np.bytes_(kind)
-    header = b"MATLAB 7.3 MAT-file, Platform: GLNXA64, Created on: Mon Jan  5 10:00:00 2026 HDF5 schema 1.00 .".ljust(116)
+    header = b"MATLAB 7.3 MAT-file, Platform: GLNXA64, Created on: Mon Jan  5 10:00:00 2026 HDF5 schema 1.00 .".ljust(
+        116
+    )
     with open(path, "r+b") as file:
         file.write(header + bytes(8) + struct.pack("<H", 0x0200) + b"IM")
 
@@ -64,7 +69,9 @@ def test_every_type_comes_back_or_is_refused(tmp_path, dtype, extension):
     np.save(tmp_path / "a.npy", values_of((4, 5, 6), dtype))
     read = tensor.read(tmp_path / "a.npy")
     if (dtype, extension) == ("float16", "mat"):
-        with pytest.raises(OutputError, match=r"b.mat: MAT cannot hold a tensor of float16; write to .npy or .npz or .tif"):
+        with pytest.raises(
+            OutputError, match=r"b.mat: MAT cannot hold a tensor of float16; write to .npy or .npz or .tif"
+        ):
             tensor.write(read, tmp_path / "b.mat")
         return
     tensor.write(read, tmp_path / f"b.{extension}")
@@ -87,7 +94,11 @@ def test_other_libraries_read_what_is_written(tmp_path):
     ("dtype", "order", "line"),
     [
         ("complex64", 3, "complex values; complete real and imaginary parts each by itself"),
-        ("bool", 3, "values are true or false, and a completed one lies between: convert them to float32, NaN where missing"),
+        (
+            "bool",
+            3,
+            "values are true or false, and a completed one lies between: convert them to float32, NaN where missing",
+        ),
         ("U3", 3, "values of text; only integers, float16, float32 and float64 are taken: convert them"),
         ("float64", 1, "array of order 1, shape (2,); tensors of order 2 to 6 are taken"),
         ("float64", 7, "array of order 7, shape (2, 2, 2, 2, 2, 2, 2); tensors of order 2 to 6 are taken"),
@@ -118,9 +129,14 @@ def test_a_variable_is_said_by_its_name(tmp_path):
         f"{path}: holds x (3x4 float64), y (2x3 float64), when (2 int64); say which one is meant, as in {path}:x"
     )
     assert tensor.read(f"{path}:y").values.shape == (2, 3)
-    assert refused(f"{path}:z") == f"{path}: holds no array 'z'; it holds x (3x4 float64), y (2x3 float64), when (2 int64)"
+    assert (
+        refused(f"{path}:z") == f"{path}: holds no array 'z'; it holds x (3x4 float64), y (2x3 float64), when (2 int64)"
+    )
     np.savez(path, when=np.array([1, 2]))
-    assert refused(path) == f"{path}: holds no array of numbers of order 2 to 6; it holds when (2 int64); give a file with one"
+    assert (
+        refused(path)
+        == f"{path}: holds no array of numbers of order 2 to 6; it holds when (2 int64); give a file with one"
+    )
     np.savez(path, x=values_of((3, 4)), when=np.array([1, 2]))
     assert tensor.read(path).values.shape == (3, 4)
 
@@ -162,7 +178,9 @@ def test_arrays_of_python_objects_are_left_out_and_never_loaded(tmp_path):
     np.savez(tmp_path / "a.npz", x=values_of((3, 4)), things=np.array([{"a": 1}], dtype=object))
     read = tensor.read(tmp_path / "a.npz")
     assert tensor.left_out(tensor.named("b.npz"), read) == ["things"]
-    assert refused(tmp_path / "a.npz:things").endswith("a.npz: things is no array of numbers (Python objects); give one")
+    assert refused(tmp_path / "a.npz:things").endswith(
+        "a.npz: things is no array of numbers (Python objects); give one"
+    )
 
 
 def write_npz(path, arrays):
@@ -184,7 +202,12 @@ def test_any_name_is_a_name(tdc):
     with np.load("b.npz") as held:
         assert sorted(held.files) == sorted(names) and np.isfinite(held["file"]).all()
         assert all(np.array_equal(held[name], arrays[name]) for name in names[1:])
-    assert tdc("complete-tensor", "a.npz:allow_pickle", "-o", "c.npz", "--method", "linear", "--missing-ratio", 0.2).exit_code == 0
+    assert (
+        tdc(
+            "complete-tensor", "a.npz:allow_pickle", "-o", "c.npz", "--method", "linear", "--missing-ratio", 0.2
+        ).exit_code
+        == 0
+    )
     with np.load("c.npz") as held:
         assert sorted(held.files) == sorted(names) and held["allow_pickle"].shape == (3, 4)
 
@@ -262,11 +285,21 @@ def test_matlab_integers_in_a_double_stay_doubles(tmp_path):
 def test_version_73_has_its_axes_as_matlab_has_them(tmp_path):
     path = tmp_path / "a.mat"
     held = values_of((2, 3, 4, 5), "float32")
-    write_v73(path, {"x": ("single", held), "ok": ("logical", np.eye(3, dtype=np.uint8)), "name": ("char", np.zeros((1, 3), "uint16"))})
+    write_v73(
+        path,
+        {
+            "x": ("single", held),
+            "ok": ("logical", np.eye(3, dtype=np.uint8)),
+            "name": ("char", np.zeros((1, 3), "uint16")),
+        },
+    )
     read = tensor.read(f"{path}:x")
     assert read.values.shape == (2, 3, 4, 5) and read.values.dtype == np.float32
     assert np.array_equal(read.values, held)
-    assert refused(path) == f"{path}: holds name (text), ok (3x3 bool), x (2x3x4x5 float32); say which one is meant, as in {path}:ok"
+    assert (
+        refused(path)
+        == f"{path}: holds name (text), ok (3x3 bool), x (2x3x4x5 float32); say which one is meant, as in {path}:ok"
+    )
     assert refused(f"{path}:name") == f"{path}: name is no array of numbers (text); give one"
     assert tensor.left_out(tensor.named("b.mat"), read) == ["name", "ok"]
     assert np.array_equal(tensor.read_mask(f"{path}:ok"), np.eye(3, dtype=bool))
@@ -285,7 +318,9 @@ def test_no_damaged_number_of_a_matlab_file_ends_the_program():
     cell = np.empty((1, 1), dtype=object)
     cell[0] = [np.eye(2) * 1j]
     buffer = io.BytesIO()
-    scipy.io.savemat(buffer, {"c": cell, "s": scipy.sparse.eye(2, format="csc"), "t": {"unit": "K"}, "x": np.zeros((2, 3), "uint8")})
+    scipy.io.savemat(
+        buffer, {"c": cell, "s": scipy.sparse.eye(2, format="csc"), "t": {"unit": "K"}, "x": np.zeros((2, 3), "uint8")}
+    )
     whole, told = buffer.getvalue(), 0
     for place in range(128, len(whole), 4):
         for number in (0, 3, 5, 14, 15, 0x10000, 0x7FFFFFFF, 0xFFFFFFFF):
@@ -348,7 +383,9 @@ def test_pages_of_a_tiff_are_a_tensor(tmp_path):
 
 
 def test_a_tiff_of_a_palette_or_of_different_pages_is_refused(tmp_path):
-    tifffile.imwrite(tmp_path / "a.tif", np.zeros((4, 5), "uint8"), photometric="palette", colormap=np.zeros((3, 256), "uint16"))
+    tifffile.imwrite(
+        tmp_path / "a.tif", np.zeros((4, 5), "uint8"), photometric="palette", colormap=np.zeros((3, 256), "uint16")
+    )
     assert "values are places in a palette, no numbers" in refused(tmp_path / "a.tif")
     with tifffile.TiffWriter(tmp_path / "b.tif") as writer:
         writer.write(np.zeros((4, 5)), photometric="minisblack")
@@ -380,7 +417,10 @@ def test_names_that_lie_are_refused(tmp_path):
     buffer = io.BytesIO()
     np.save(buffer, values_of((3, 4)))
     (tmp_path / "a.mat").write_bytes(buffer.getvalue())
-    assert refused(tmp_path / "a.mat") == f"{tmp_path}/a.mat: named like a MAT file but its content is NPY; rename it or convert it"
+    assert (
+        refused(tmp_path / "a.mat")
+        == f"{tmp_path}/a.mat: named like a MAT file but its content is NPY; rename it or convert it"
+    )
     assert "use one of .mat, .npy, .npz, .tif, .tiff" in refused(tmp_path / "a.xyz")
     assert refused(tmp_path / "a.png") == f"{tmp_path}/a.png: is a picture; 'tdc complete-image' completes it"
     assert refused(tmp_path) == f"{tmp_path}: is a folder; give one file"

@@ -66,7 +66,19 @@ def test_orders_two_to_six(tensor, run, shape, method):
 
 def test_the_default_is_the_papers_model(tensor, tdc):
     truth = tensor((7, 6, 5))
-    command = ["--missing-ratio", 0.3, "--burn-in", 60, "--samples", 20, "--residual", "none", "--uncertainty", "sd.npy", "--json"]
+    command = [
+        "--missing-ratio",
+        0.3,
+        "--burn-in",
+        60,
+        "--samples",
+        20,
+        "--residual",
+        "none",
+        "--uncertainty",
+        "sd.npy",
+        "--json",
+    ]
     report = report_of(tdc("complete-tensor", "a.npy", "-o", "b.npy", *command))
     assert report["method"]["name"] == "datc" and report["diagnostics"]["chains"] == 2
     assert report["metrics"]["missing"]["rre"] < 0.01
@@ -118,7 +130,9 @@ def test_a_mask_and_a_reference(tensor, run, shape, invert):
     marked = np.random.default_rng(1).random(shape) < 0.3
     np.save("m.npy", marked != invert)
     np.save("truth.npy", truth)
-    np.save("a.npy", np.where(np.broadcast_to(marked.reshape(shape + (1,) * (3 - len(shape))), truth.shape), -1e6, truth))
+    np.save(
+        "a.npy", np.where(np.broadcast_to(marked.reshape(shape + (1,) * (3 - len(shape))), truth.shape), -1e6, truth)
+    )
     result = run("--mask", "m.npy", "--reference", "truth.npy", "--json", *(["--invert-mask"] if invert else []))
     report = report_of(result)
     assert report["missing"]["source"] == "mask" and report["missing"]["mask"] == "m.npy"
@@ -130,7 +144,15 @@ def test_whole_fibers_are_hidden_whatever_the_method(tensor, run):
     truth = tensor((6, 5, 4, 4))
     hidden = []
     for method in ("halrtc", "nearest"):
-        command = ["--missing-ratio", 0.3, "--missing-pattern", "fibers:0,1,3", "--save-incomplete", "i.npy", "--overwrite"]
+        command = [
+            "--missing-ratio",
+            0.3,
+            "--missing-pattern",
+            "fibers:0,1,3",
+            "--save-incomplete",
+            "i.npy",
+            "--overwrite",
+        ]
         assert run(*command, "--method", method).exit_code == 0
         hidden.append(np.isnan(np.load("i.npy")))
     assert np.array_equal(*hidden)
@@ -147,12 +169,15 @@ def test_slices_without_anything_are_told(tensor, run):
     np.save("m.npy", np.arange(8)[:, None, None] < 3)
     result = run("--mask", "m.npy")
     assert (
-        "tdc: warning: nothing is known in 3 of 8 slices of mode 0: low rank does not tell how these differ from the others"
+        "tdc: warning: nothing is known in 3 of 8 slices of mode 0: low rank does not tell how these differ from the "
+        "others"
         in result.stderr
     )
 
 
-@pytest.mark.parametrize("method, lost, filled", [("halrtc", 2, 2), ("tmac", 1, 1), ("datc", 2, 0), ("field", 2, 0), ("halrtc", 0, 0)])
+@pytest.mark.parametrize(
+    "method, lost, filled", [("halrtc", 2, 2), ("tmac", 1, 1), ("datc", 2, 0), ("field", 2, 0), ("halrtc", 0, 0)]
+)
 def test_slices_that_are_filled_with_zero_are_told_with_what_does_better(tensor, tdc, method, lost, filled):
     truth = tensor() + 100
     truth[:lost] = np.nan
@@ -162,8 +187,10 @@ def test_slices_that_are_filled_with_zero_are_told_with_what_does_better(tensor,
     result = tdc("complete-tensor", "lost.npy", "-o", "b.npy", "--method", method, *short)
     assert result.exit_code == 0, result.stderr
     size = np.nanmean(truth)
-    line = (f"method {method} fills {lost} of 8 slices of mode 0, of which nothing is known, with about 0, and entries that are known have a "
-            f"size of {size:.3g}; method datc or field does better\n")  # fmt: skip
+    line = (
+        f"method {method} fills {lost} of 8 slices of mode 0, of which nothing is known, with about 0, and entries "
+        f"that are known have a size of {size:.3g}; method datc or field does better\n"
+    )
     assert result.stderr.count("with about 0") == (filled > 0) and (line in result.stderr) == (filled > 0)
     made = np.load("b.npy")
     assert not filled or np.abs(made[:lost]).mean() < 0.05 * size
@@ -190,9 +217,22 @@ def test_matlab_in_and_out(tensor, tdc):
     holed = truth.copy()
     holed[::2, 0, 0] = np.nan
     scipy.io.savemat("a.mat", {"flow": holed, "lost": np.isnan(holed), "station": np.arange(8.0)})
-    result = tdc("complete-tensor", "a.mat:flow", "-o", "b.mat", "--mask", "a.mat:lost", "--method", "tmac", "--uncertainty", "s.mat")
+    result = tdc(
+        "complete-tensor",
+        "a.mat:flow",
+        "-o",
+        "b.mat",
+        "--mask",
+        "a.mat:lost",
+        "--method",
+        "tmac",
+        "--uncertainty",
+        "s.mat",
+    )
     assert "method tmac gives no uncertainty" in refused(result)
-    assert tdc("complete-tensor", "a.mat:flow", "-o", "b.mat", "--mask", "a.mat:lost", "--method", "tmac").exit_code == 0
+    assert (
+        tdc("complete-tensor", "a.mat:flow", "-o", "b.mat", "--mask", "a.mat:lost", "--method", "tmac").exit_code == 0
+    )
     held = scipy.io.loadmat("b.mat")
     assert held["flow"].shape == truth.shape and np.isfinite(held["flow"]).all()
     assert np.array_equal(held["station"][0], np.arange(8.0))
@@ -222,7 +262,9 @@ def test_standard_input_and_output(tensor, tdc):
 def test_noise_is_added_and_estimated(tensor, run):
     truth = tensor()
     short = ["--burn-in", 20, "--samples", 10, "--chains", 1, "--residual", "mixture"]
-    report = report_of(run("--add-noise", 1, "--noise-std", 1, "--missing-ratio", 0.1, "--method", "datc", *short, "--json"))
+    report = report_of(
+        run("--add-noise", 1, "--noise-std", 1, "--missing-ratio", 0.1, "--method", "datc", *short, "--json")
+    )
     assert report["noise_std"] == pytest.approx(1, rel=0.01) and 0 < report["metrics"]["all"]["rre"] < 0.05
     assert np.count_nonzero(np.load("b.npy") == truth) == 0
 
@@ -231,28 +273,70 @@ def test_ordered_modes_reach_the_method(tensor, run):
     tensor((8, 7, 6))
     report = report_of(run("--missing-ratio", 0.2, "--method", "spc-qv", "--ordered-modes", "0,2", "--json"))
     assert report["method"]["parameters"]["ordered_modes"] == [0, 2]
-    assert run("--missing-ratio", 0.2, "--method", "datc-sc", "--ordered-modes", "1", "--dry-run", "--overwrite").exit_code == 0
+    assert (
+        run("--missing-ratio", 0.2, "--method", "datc-sc", "--ordered-modes", "1", "--dry-run", "--overwrite").exit_code
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--method", "tmac", "--ordered-modes", "0"], "tdc: method tmac has no ordered modes; leave out --ordered-modes or use one of: "),
-        (["--method", "datc", "--ordered-modes", "0"], "tdc: method datc looks at --ordered-modes only with --spatial; add it, or leave"),
-        (["--method", "datc", "--spatial"], "tdc: --spatial needs --ordered-modes, such as 0,1: the modes along which neighbours"),
-        (["--method", "stdc", "--ordered-modes", "0,3"], "tdc: --ordered-modes names mode 3; a tensor of order 3 has modes 0 to 2"),
+        (
+            ["--method", "tmac", "--ordered-modes", "0"],
+            "tdc: method tmac has no ordered modes; leave out --ordered-modes or use one of: ",
+        ),
+        (
+            ["--method", "datc", "--ordered-modes", "0"],
+            "tdc: method datc looks at --ordered-modes only with --spatial; add it, or leave",
+        ),
+        (
+            ["--method", "datc", "--spatial"],
+            "tdc: --spatial needs --ordered-modes, such as 0,1: the modes along which neighbours",
+        ),
+        (
+            ["--method", "stdc", "--ordered-modes", "0,3"],
+            "tdc: --ordered-modes names mode 3; a tensor of order 3 has modes 0 to 2",
+        ),
         (["--method", "stdc", "--ordered-modes", "0,0"], "tdc: --ordered-modes 0,0 names a mode twice, or one below 0"),
-        (["--method", "stdc", "--ordered-modes", "x"], "tdc: Invalid value for '--ordered-modes': 'x' is not of the form 0,1"),
-        (["--method", "stdc", "--ordered-modes", "0,,1"], "tdc: Invalid value for '--ordered-modes': '0,,1' is not of the form 0,1"),
-        (["--method", "stdc", "--param", "ordered_modes=0,,1"], "tdc: parameter ordered_modes='0,,1' is not understood; expected tuple"),
-        (["--missing-pattern", "fibers:0,,1"], "tdc: no missing pattern 'fibers:0,,1' of tensors; there are: entries, and fibers:AXES"),
-        (["--missing-pattern", "fibers:0, 12"], "tdc: missing pattern 'fibers:0, 12' names axis 12; a tensor of order 3 has axes 0 to 2"),
-        (["--missing-pattern", "fibers:-1"], "tdc: missing pattern 'fibers:-1' names an axis below 0; they are counted from 0"),
-        (["--missing-pattern", "fibers:0,7"], "tdc: missing pattern 'fibers:0,7' names axis 7; a tensor of order 3 has axes 0 to 2"),
-        (["--missing-pattern", "rows"], "tdc: no missing pattern 'rows' of tensors; there are: entries, and fibers:AXES such as"),
+        (
+            ["--method", "stdc", "--ordered-modes", "x"],
+            "tdc: Invalid value for '--ordered-modes': 'x' is not of the form 0,1",
+        ),
+        (
+            ["--method", "stdc", "--ordered-modes", "0,,1"],
+            "tdc: Invalid value for '--ordered-modes': '0,,1' is not of the form 0,1",
+        ),
+        (
+            ["--method", "stdc", "--param", "ordered_modes=0,,1"],
+            "tdc: parameter ordered_modes='0,,1' is not understood; expected tuple",
+        ),
+        (
+            ["--missing-pattern", "fibers:0,,1"],
+            "tdc: no missing pattern 'fibers:0,,1' of tensors; there are: entries, and fibers:AXES",
+        ),
+        (
+            ["--missing-pattern", "fibers:0, 12"],
+            "tdc: missing pattern 'fibers:0, 12' names axis 12; a tensor of order 3 has axes 0 to 2",
+        ),
+        (
+            ["--missing-pattern", "fibers:-1"],
+            "tdc: missing pattern 'fibers:-1' names an axis below 0; they are counted from 0",
+        ),
+        (
+            ["--missing-pattern", "fibers:0,7"],
+            "tdc: missing pattern 'fibers:0,7' names axis 7; a tensor of order 3 has axes 0 to 2",
+        ),
+        (
+            ["--missing-pattern", "rows"],
+            "tdc: no missing pattern 'rows' of tensors; there are: entries, and fibers:AXES such as",
+        ),
         (["--mask", "a.npy"], "tdc: --mask and --missing-ratio exclude each other"),
         (["--invert-mask"], "tdc: --invert-mask needs a --mask"),
-        (["--uncertainty", "s.png", "--method", "datc"], "tdc: s.png: extension '.png' is not known; use one of .mat, .npy, .npz"),
+        (
+            ["--uncertainty", "s.png", "--method", "datc"],
+            "tdc: s.png: extension '.png' is not known; use one of .mat, .npy, .npz",
+        ),
         (["--json", "-o", "-"], "tdc: --json and -o - both want standard output"),
         (["-o", "."], "tdc: .: is a folder; name a file in it"),
         (["-o", ""], "tdc: Invalid value for '-o' / '--output': the name is empty"),
@@ -275,9 +359,13 @@ def test_further_mistakes(tensor, tdc, run):
     assert "a.npy: nothing says what is missing; give --mask FILE (any number but 0 = missing)" in refused(run())
     assert "--missing-pattern needs a --missing-ratio" in refused(run("--missing-pattern", "entries"))
     np.save("a.npy", np.zeros((2,) * 7))
-    assert "array of order 7, shape (2, 2, 2, 2, 2, 2, 2); tensors of order 2 to 6 are taken" in refused(run("--missing-ratio", 0.2))
+    assert "array of order 7, shape (2, 2, 2, 2, 2, 2, 2); tensors of order 2 to 6 are taken" in refused(
+        run("--missing-ratio", 0.2)
+    )
     tensor((4, 4))
-    assert refused(run("--missing-ratio", 0.2, "--method", "tsvd")) == "tdc: method tsvd takes tensors of order 3, not 2"
+    assert (
+        refused(run("--missing-ratio", 0.2, "--method", "tsvd")) == "tdc: method tsvd takes tensors of order 3, not 2"
+    )
     np.savez("a.npz", x=low_rank((4, 4)), y=low_rank((3, 3)))
     assert refused(tdc("complete-tensor", "a.npz:x", "-o", "a.npz", "--missing-ratio", 0.2, "--overwrite")) == (
         "tdc: a.npz: is the input itself; name another file"
@@ -291,23 +379,35 @@ def test_further_mistakes(tensor, tdc, run):
 ONES = np.ones((8, 7, 6))
 
 
-@pytest.mark.parametrize(("values", "words"), [
-    (np.full((8, 7, 6), "a"), ": values of text; give numbers: 0 stands for known, any other for missing"),
-    (ONES.astype("M8[s]"), ": values of dates; give numbers: 0 stands for known, any other for missing"),
-    (1j * ONES, ": values of complex128; give numbers: 0 stands for known, any other for missing"),
-    (np.zeros((8, 7, 6), dtype=[("a", "f4")]), ": values of records; give numbers: 0 stands for known, any other for missing"),
-    (np.where(np.arange(6) == 3, np.nan, ONES),
-     ": 56 values are NaN; 0 stands for known, any other number for missing: write 1 where an entry is "
-     "missing (NaN in the tensor itself needs no mask)"),
-    (np.full((8, 7, 6), None),
-     ": not a readable .npy file (it holds Python objects, which are not read: they may run programs); "
-     "save an array of numbers"),
-    (ONES[:7], " has shape 7x7x6 but a.npy has 8x7x6; a mask has the same size in every mode, or 1"),
-    (ONES[:, :, :0], " has shape 8x7x0 but a.npy has 8x7x6; a mask has the same size in every mode, or 1"),
-    (ONES,
-     " marks all of a.npy as missing: nothing is left to complete from; any number but 0 = missing: if meant the other way round, use "
-     "--invert-mask"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (np.full((8, 7, 6), "a"), ": values of text; give numbers: 0 stands for known, any other for missing"),
+        (ONES.astype("M8[s]"), ": values of dates; give numbers: 0 stands for known, any other for missing"),
+        (1j * ONES, ": values of complex128; give numbers: 0 stands for known, any other for missing"),
+        (
+            np.zeros((8, 7, 6), dtype=[("a", "f4")]),
+            ": values of records; give numbers: 0 stands for known, any other for missing",
+        ),
+        (
+            np.where(np.arange(6) == 3, np.nan, ONES),
+            ": 56 values are NaN; 0 stands for known, any other number for missing: write 1 where an entry is "
+            "missing (NaN in the tensor itself needs no mask)",
+        ),
+        (
+            np.full((8, 7, 6), None),
+            ": not a readable .npy file (it holds Python objects, which are not read: they may run programs); "
+            "save an array of numbers",
+        ),
+        (ONES[:7], " has shape 7x7x6 but a.npy has 8x7x6; a mask has the same size in every mode, or 1"),
+        (ONES[:, :, :0], " has shape 8x7x0 but a.npy has 8x7x6; a mask has the same size in every mode, or 1"),
+        (
+            ONES,
+            " marks all of a.npy as missing: nothing is left to complete from; any number but 0 = missing: if meant "
+            "the other way round, use --invert-mask",
+        ),
+    ],
+)
 def test_arrays_that_are_no_mask_are_told_in_one_line(tensor, run, values, words):
     tensor()
     np.save("mask.npy", values, allow_pickle=True)
@@ -325,44 +425,94 @@ def _of_version_73(name, fill):
         fill(file)
 
 
-@pytest.mark.parametrize(("write", "words"), [
-    (lambda: np.savez("m.npz", a=ONES, b=ONES), "m.npz: holds a (8x7x6 float64), b (8x7x6 float64); say which one is meant, as in m.npz:a"),
-    (lambda: np.savez("m.npz", a=np.full(3, "a")),
-     "m.npz: holds no array of numbers of order 1 to 6; it holds a (3 text); give a file with one"),
-    (lambda: np.savez("m.npz", a=np.full(3, None)),
-     "m.npz: holds no array of numbers of order 1 to 6; it holds a (Python objects); give a file with one"),
-    (lambda: scipy.io.savemat("m.mat", {"s": {"a": 1}, "t": "text"}),
-     "m.mat: holds no array of numbers of order 1 to 6; it holds s (1x1 struct), t (1 text); give a file with one"),
-    (lambda: scipy.io.savemat("m.mat", {}), "m.mat: holds no array of numbers of order 1 to 6; it holds nothing; give a file with one"),
-    (lambda: _of_version_73("m.mat", lambda f: f.update({"a": h5py.SoftLink("/none"), "b": h5py.ExternalLink("none", "/a")})),
-     "m.mat: holds no array of numbers of order 1 to 6; it holds a (link that leads nowhere), b (values in another file, "
-     "which are not read); give a file with one"),
-    (lambda: _of_version_73("m.mat", lambda f: f.create_dataset("c", data=np.array([[f.ref]], dtype=h5py.ref_dtype))),
-     "m.mat: holds no array of numbers of order 1 to 6; it holds c (1x1 references); give a file with one"),
-    (lambda: Path("m.mat").write_bytes(h5py.File("x", "w", driver="core", backing_store=False).id.get_file_image()[:600]),
-     "m.mat: damaged or cut short; get the file again"),
-    (lambda: Path("m.mat").write_text("no numbers\n" * 20), "m.mat: damaged or cut short; get the file again"),
-    (lambda: Path("m.npy").write_text("no numbers"),
-     "m.npy: not a readable .npy file (its content is something else); save the array with numpy.save"),
-    (lambda: Path("m.npy").write_bytes(b""), "m.npy: not a readable .npy file (it is empty); get the file again"),
-    (lambda: Path("m.npy").write_bytes(Path("a.npy").read_bytes()[:300]),
-     "m.npy: not a readable .npy file (damaged or cut short); get the file again"),
-    (lambda: Path("m.npz").write_text("no numbers"),
-     "m.npz: not a readable .npz file (its content is something else); save the arrays with numpy.savez"),
-    (lambda: Path("m.npz").write_bytes(b"PK\3\4 cut short"), "m.npz: damaged or cut short; get the file again"),
-    (lambda: zipped("m.npz", ("a.txt",), b"text"),
-     "m.npz: holds no array of numbers of order 1 to 6; it holds a.txt (another file); give a file with one"),
-    (lambda: zipped("m.npz", ("a.npy",), Path("a.npy").read_bytes(), locked=True),
-     "m.npz: not a readable .npz file (packed in a way that NumPy does not write); save the arrays with numpy.savez"),
-    (lambda: zipped("m.npz", ("a.npy", "a"), Path("a.npy").read_bytes()),
-     "m.npz: holds several arrays called 'a'; save it again, each with a name of its own"),
-    (lambda: Path("m.mat").write_bytes(_of_version_5() + _of_version_5()[128:]),
-     "m.mat: holds several variables of one name; save it again, each with a name of its own"),
-    (lambda: _of_version_73("m.mat", lambda f: f.create_dataset("c", (10**5, 10**5, 10**4), "f8", chunks=(10, 10, 10))),
-     "m.mat: c (10000x100000x100000 float64) is larger than the memory; give a smaller array"),
-    (lambda: _with_a_damaged_type("m.tif"), "m.tif: damaged or cut short; get the file again"),
-    (lambda: Path("m.tif").write_bytes(b"II*\0\0\0\0\0"), "m.tif: damaged or cut short (it has no pages); get the file again"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("write", "words"),
+    [
+        (
+            lambda: np.savez("m.npz", a=ONES, b=ONES),
+            "m.npz: holds a (8x7x6 float64), b (8x7x6 float64); say which one is meant, as in m.npz:a",
+        ),
+        (
+            lambda: np.savez("m.npz", a=np.full(3, "a")),
+            "m.npz: holds no array of numbers of order 1 to 6; it holds a (3 text); give a file with one",
+        ),
+        (
+            lambda: np.savez("m.npz", a=np.full(3, None)),
+            "m.npz: holds no array of numbers of order 1 to 6; it holds a (Python objects); give a file with one",
+        ),
+        (
+            lambda: scipy.io.savemat("m.mat", {"s": {"a": 1}, "t": "text"}),
+            "m.mat: holds no array of numbers of order 1 to 6; it holds s (1x1 struct), t (1 text); give a file with "
+            "one",
+        ),
+        (
+            lambda: scipy.io.savemat("m.mat", {}),
+            "m.mat: holds no array of numbers of order 1 to 6; it holds nothing; give a file with one",
+        ),
+        (
+            lambda: _of_version_73(
+                "m.mat", lambda f: f.update({"a": h5py.SoftLink("/none"), "b": h5py.ExternalLink("none", "/a")})
+            ),
+            "m.mat: holds no array of numbers of order 1 to 6; it holds a (link that leads nowhere), b (values in "
+            "another file, which are not read); give a file with one",
+        ),
+        (
+            lambda: _of_version_73(
+                "m.mat", lambda f: f.create_dataset("c", data=np.array([[f.ref]], dtype=h5py.ref_dtype))
+            ),
+            "m.mat: holds no array of numbers of order 1 to 6; it holds c (1x1 references); give a file with one",
+        ),
+        (
+            lambda: Path("m.mat").write_bytes(
+                h5py.File("x", "w", driver="core", backing_store=False).id.get_file_image()[:600]
+            ),
+            "m.mat: damaged or cut short; get the file again",
+        ),
+        (lambda: Path("m.mat").write_text("no numbers\n" * 20), "m.mat: damaged or cut short; get the file again"),
+        (
+            lambda: Path("m.npy").write_text("no numbers"),
+            "m.npy: not a readable .npy file (its content is something else); save the array with numpy.save",
+        ),
+        (lambda: Path("m.npy").write_bytes(b""), "m.npy: not a readable .npy file (it is empty); get the file again"),
+        (
+            lambda: Path("m.npy").write_bytes(Path("a.npy").read_bytes()[:300]),
+            "m.npy: not a readable .npy file (damaged or cut short); get the file again",
+        ),
+        (
+            lambda: Path("m.npz").write_text("no numbers"),
+            "m.npz: not a readable .npz file (its content is something else); save the arrays with numpy.savez",
+        ),
+        (lambda: Path("m.npz").write_bytes(b"PK\3\4 cut short"), "m.npz: damaged or cut short; get the file again"),
+        (
+            lambda: zipped("m.npz", ("a.txt",), b"text"),
+            "m.npz: holds no array of numbers of order 1 to 6; it holds a.txt (another file); give a file with one",
+        ),
+        (
+            lambda: zipped("m.npz", ("a.npy",), Path("a.npy").read_bytes(), locked=True),
+            "m.npz: not a readable .npz file (packed in a way that NumPy does not write); save the arrays with "
+            "numpy.savez",
+        ),
+        (
+            lambda: zipped("m.npz", ("a.npy", "a"), Path("a.npy").read_bytes()),
+            "m.npz: holds several arrays called 'a'; save it again, each with a name of its own",
+        ),
+        (
+            lambda: Path("m.mat").write_bytes(_of_version_5() + _of_version_5()[128:]),
+            "m.mat: holds several variables of one name; save it again, each with a name of its own",
+        ),
+        (
+            lambda: _of_version_73(
+                "m.mat", lambda f: f.create_dataset("c", (10**5, 10**5, 10**4), "f8", chunks=(10, 10, 10))
+            ),
+            "m.mat: c (10000x100000x100000 float64) is larger than the memory; give a smaller array",
+        ),
+        (lambda: _with_a_damaged_type("m.tif"), "m.tif: damaged or cut short; get the file again"),
+        (
+            lambda: Path("m.tif").write_bytes(b"II*\0\0\0\0\0"),
+            "m.tif: damaged or cut short (it has no pages); get the file again",
+        ),
+    ],
+)
 def test_files_that_hold_no_mask_and_no_tensor_are_told_in_one_line(tensor, tdc, write, words):
     tensor()
     write()
@@ -376,7 +526,9 @@ def _with_a_damaged_type(name):
     """Write a TIFF file whose samples have a width that there is not."""
     tifffile.imwrite(name, np.ones((8, 7, 6), dtype=np.float32), photometric="minisblack")
     data = bytearray(Path(name).read_bytes())
-    (place,) = (i for i in range(8, 100) if data[i : i + 4] == b"\x02\x01\x03\x00")  # tag 258, BitsPerSample, of 16-bit integers
+    (place,) = (
+        i for i in range(8, 100) if data[i : i + 4] == b"\x02\x01\x03\x00"
+    )  # tag 258, BitsPerSample, of 16-bit integers
     data[place + 8] = 99
     Path(name).write_bytes(data)
 
@@ -398,7 +550,9 @@ def test_a_failure_leaves_nothing(tensor, run, monkeypatch):
     tensor()
     module = methods.get("halrtc").load()
     complete = module.complete
-    broken = lambda values, *args, **more: methods.Completion(mean=np.full_like(complete(values, *args, **more).mean, np.nan))  # noqa: E731
+    broken = lambda values, *args, **more: methods.Completion(
+        mean=np.full_like(complete(values, *args, **more).mean, np.nan)
+    )
     monkeypatch.setattr(module, "complete", broken)
     assert "method halrtc gave 336 values that are not finite" in refused(
         run("--missing-ratio", 0.2, "--report", "r.json", "--save-incomplete", "i.npy"), code=1
@@ -415,13 +569,21 @@ def test_existing_outputs_stay(tensor, run):
 def test_a_dry_run_says_what_would_be_done(tensor, run):
     tensor()
     result = run("--missing-ratio", 0.25, "--method", "datc", "--dry-run")
-    assert result.stdout.startswith("a.npy: 84 of 336 entries missing (25.0%) simulated, to be completed by datc\n  tensor: b.npy\n")
-    assert refused(run("--missing-ratio", 0.25, "--dry-run", "-o", "no/b.npy")).startswith("tdc: no/b.npy: folder no does not exist")
+    assert result.stdout.startswith(
+        "a.npy: 84 of 336 entries missing (25.0%) simulated, to be completed by datc\n  tensor: b.npy\n"
+    )
+    assert refused(run("--missing-ratio", 0.25, "--dry-run", "-o", "no/b.npy")).startswith(
+        "tdc: no/b.npy: folder no does not exist"
+    )
 
 
 def test_environment_and_file_give_defaults(tensor, run, folder):
     tensor()
-    env = {"TDC_COMPLETE_TENSOR_MISSING_RATIO": "0.25", "TDC_COMPLETE_TENSOR_JSON": "1", "TDC_COMPLETE_TENSOR_PARAM": "iterations=7"}
+    env = {
+        "TDC_COMPLETE_TENSOR_MISSING_RATIO": "0.25",
+        "TDC_COMPLETE_TENSOR_JSON": "1",
+        "TDC_COMPLETE_TENSOR_PARAM": "iterations=7",
+    }
     report = report_of(run(env=env))
     assert report["missing"]["count"] == 84 and report["method"]["parameters"]["iterations"] == 7
     (folder / "c.toml").write_text('[complete-tensor]\nmissing-ratio = 0.5\nmissing-pattern = "fibers:0"\n')
@@ -432,4 +594,6 @@ def test_a_run_beyond_the_memory_is_told(tensor, run, monkeypatch):
     tensor()
     monkeypatch.setattr("tdc_cli.memory.os.sysconf", lambda name: 1000)
     result = run("--missing-ratio", 0.2, "--method", "datc", "--dry-run")
-    assert "tdc: warning: a.npy: may take 0.2 GB of memory, and the machine has 0.0 GB; try a part of it" in result.stderr
+    assert (
+        "tdc: warning: a.npy: may take 0.2 GB of memory, and the machine has 0.0 GB; try a part of it" in result.stderr
+    )

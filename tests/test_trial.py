@@ -55,8 +55,29 @@ def test_every_kind_gives_a_report(run, kind):
 
 
 def test_an_easy_problem_is_found(tdc):
-    report = reports(tdc("synth", "--shape", "14,13,12", "--rank", "2", "--kind", "gaussian", "--missing-ratio", "0.2", "--seed", "1",
-                         "--json", "-q", "--param", "residual=mixture", "--param", "burn_in=80", "--param", "samples=30"))  # fmt: skip
+    report = reports(
+        tdc(
+            "synth",
+            "--shape",
+            "14,13,12",
+            "--rank",
+            "2",
+            "--kind",
+            "gaussian",
+            "--missing-ratio",
+            "0.2",
+            "--seed",
+            "1",
+            "--json",
+            "-q",
+            "--param",
+            "residual=mixture",
+            "--param",
+            "burn_in=80",
+            "--param",
+            "samples=30",
+        )
+    )
     assert report["rank"]["value"] == 2
     assert report["metrics"]["low_rank"]["rre"] < 0.06
     # The oracle knows E where it is observed; the noise there alone leaves 1.17 of its error.
@@ -69,13 +90,19 @@ def test_an_easy_problem_is_found(tdc):
 def test_the_figures_of_the_report_are_those_of_the_arrays(run):
     report = reports(run("--json", "-o", "p.npz"))
     problem = synth.load("p.npz")
-    method, config = trial.prepare(["datc"], 3, problem.noise_std, {"burn_in": 20, "samples": 8, "residual": "mixture", "rank": 3})[0]
+    method, config = trial.prepare(
+        ["datc"], 3, problem.noise_std, {"burn_in": 20, "samples": 8, "residual": "mixture", "rank": 3}
+    )[0]
     done = method.load().complete(problem.incomplete, problem.observed, config, rng=np.random.default_rng([0, 100]))
     norm = np.linalg.norm
     assert report["metrics"]["all"]["rre"] == pytest.approx(norm(done.mean - problem.latent) / norm(problem.latent))
-    assert report["metrics"]["low_rank"]["rre"] == pytest.approx(norm(done.low_rank - problem.low_rank) / norm(problem.low_rank))
+    assert report["metrics"]["low_rank"]["rre"] == pytest.approx(
+        norm(done.low_rank - problem.low_rank) / norm(problem.low_rank)
+    )
     absent = ~problem.observed
-    assert report["metrics"]["missing"]["rre"] == pytest.approx(norm((done.mean - problem.latent)[absent]) / norm(problem.latent[absent]))
+    assert report["metrics"]["missing"]["rre"] == pytest.approx(
+        norm((done.mean - problem.latent)[absent]) / norm(problem.latent[absent])
+    )
     assert report["metrics"]["all"]["ssim"] is None
     inside = np.abs(problem.latent - done.mean)[absent] <= 1.6448536269514722 * done.latent_interval_sd[absent]
     assert report["uncertainty"]["coverage90"] == pytest.approx(inside.mean())
@@ -93,7 +120,12 @@ def test_a_saved_problem_gives_the_same_report(run, tdc):
 
 def test_the_same_seed_gives_the_same_bytes_watched_or_not(run):
     for name in ("one", "other"):
-        assert run("-o", f"{name}.npz", "--report", f"{name}.json", *(["--plot", "figures"] if name == "other" else [])).exit_code == 0
+        assert (
+            run(
+                "-o", f"{name}.npz", "--report", f"{name}.json", *(["--plot", "figures"] if name == "other" else [])
+            ).exit_code
+            == 0
+        )
     with open("one.npz", "rb") as one, open("other.npz", "rb") as other:
         assert one.read() == other.read()
     one, other = (json.load(open(f"{name}.json")) for name in ("one", "other"))  # noqa: SIM115
@@ -106,13 +138,17 @@ def test_several_methods_give_a_list_and_a_table(run, tdc):
     assert [one["method"]["name"] for one in found] == ["datc", "tmac", "fbcp"]
     with open("r.json", encoding="utf-8") as file:
         assert json.load(file) == found
-    assert found[0]["method"]["parameters"]["burn_in"] == 20 and found[0]["method"]["parameters"]["noise_std"] == pytest.approx(0.001**0.5)
+    assert found[0]["method"]["parameters"]["burn_in"] == 20 and found[0]["method"]["parameters"][
+        "noise_std"
+    ] == pytest.approx(0.001**0.5)
     assert found[1]["metrics"]["low_rank"] is None and found[1]["synthetic"]["weights"]["found"] is None
     assert any("metrics.low_rank is null" in line for line in found[1]["warnings"])
     result = tdc("synth", *SMALL, *SHORT, "--methods", "datc,tmac", "--no-progress")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0].startswith("synthetic: 8x8x8, rank 1, E mixture-shifted, 154 of 512 entries missing (30.1%), noise sd 0.0316, seed 0")
+    assert lines[0].startswith(
+        "synthetic: 8x8x8, rank 1, E mixture-shifted, 154 of 512 entries missing (30.1%), noise sd 0.0316, seed 0"
+    )
     assert lines[-3].split() == ["method", "rank", "RRE,", "L", "missing", "RRE,", "X", "seconds"]
     assert lines[-2].startswith("datc ") and lines[-1].startswith("tmac ")
 
@@ -168,7 +204,10 @@ def test_no_curve_of_methods_that_do_not_sample(tdc, folder):
 def test_a_method_that_no_figure_shows_is_noted(tdc, folder):
     result = tdc("synth", *SMALL, "--methods", "halrtc,tmac", "--plot", "figures")
     assert result.exit_code == 0
-    assert "tdc: note: halrtc tells no mixture and no CP weights and does not sample: no figure shows it\n" in result.stderr
+    assert (
+        "tdc: note: halrtc tells no mixture and no CP weights and does not sample: no figure shows it\n"
+        in result.stderr
+    )
 
 
 def test_the_curve_is_that_of_every_sweep():
@@ -190,53 +229,83 @@ def test_watching_follows_all_chains_and_ends_near_the_result():
     assert [len(chain) for chain in done.curve.draws] == [28, 28]
     assert all(np.isnan(chain[:20]).all() and np.isfinite(chain[20:]).all() for chain in done.curve.means)
     assert done.curve.draws[0][0] > 1.5 * done.curve.draws[0][-1]
-    assert np.mean([chain[-1] for chain in done.curve.means]) == pytest.approx(done.report.metrics["all"]["rre"], rel=0.2)
+    assert np.mean([chain[-1] for chain in done.curve.means]) == pytest.approx(
+        done.report.metrics["all"]["rre"], rel=0.2
+    )
     assert trial.run(source, method, config, seed=0).curve is None
 
 
-@pytest.mark.parametrize("words, line", [
-    (["--shape", "5"], "shape (5,) must have at least two modes, each of size 1 or more"),
-    (["--shape", "5,a"], "Invalid value for '--shape': '5,a' is not of the form 30,30,30; see 'tdc synth --help'"),
-    (["--shape", "9000,9000,9000"], "shape (9000, 9000, 9000) has more than 200000000 entries; give a smaller one"),
-    (["--shape", "2,2,2,2,2,2,2"], "method datc takes tensors of order 2 to 6, not 7"),
-    (["--shape", "3,,3"], "Invalid value for '--shape': '3,,3' is not of the form 30,30,30; see 'tdc synth --help'"),
-    (["--shape", "3,3,"], "Invalid value for '--shape': '3,3,' is not of the form 30,30,30; see 'tdc synth --help'"),
-    (["--methods", ""], "Invalid value for '--methods': '' is not of the form datc,fbcp; see 'tdc synth --help'"),
-    (["--methods", "datc,,fbcp"], "Invalid value for '--methods': 'datc,,fbcp' is not of the form datc,fbcp; see 'tdc synth --help'"),
-    (["--methods", "datc,datc"], "a method is named twice: datc, datc"),
-    (["--problem", "none.npz"], "none.npz: no such file"),
-    (["--problem", "."], ".: is a folder; give one file"),
-    (["--seed", str(2**64)], "seed is 18446744073709551616; it must be at least 0 and below 2**64"),
-    (["-o", "p.txt"], "p.txt: a problem is written to .npz"),
-    (["-o", "none/p.npz"], "none/p.npz: folder none does not exist; create it first"),
-    (["-o", "a.png/p.npz"], "a.png/p.npz: a.png is a file, no folder; name another place"),
-    (["-o", "."], ".: is a folder; name a file in it"),
-    (["-o", "none/p.npz", "--plot", "figures"], "none/p.npz: folder none does not exist; create it first"),
-    (["--report", "a.png/r.json"], "a.png/r.json: a.png is a file, no folder; name another place"),
-    (["--plot", "a.png"], "a.png: is a file; give a folder for the figures"),
-    (["--plot", "a.png/figures"], "a.png/figures/densities.png: a.png is a file, no folder; name another place"),
-    (["--plot", "none/figures"], "none/figures: folder none does not exist; create it first"),
-    (["--report", "p.npz", "-o", "p.npz"], "p.npz: named twice, as problem and as report; give each result a file of its own"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words, line",
+    [
+        (["--shape", "5"], "shape (5,) must have at least two modes, each of size 1 or more"),
+        (["--shape", "5,a"], "Invalid value for '--shape': '5,a' is not of the form 30,30,30; see 'tdc synth --help'"),
+        (["--shape", "9000,9000,9000"], "shape (9000, 9000, 9000) has more than 200000000 entries; give a smaller one"),
+        (["--shape", "2,2,2,2,2,2,2"], "method datc takes tensors of order 2 to 6, not 7"),
+        (
+            ["--shape", "3,,3"],
+            "Invalid value for '--shape': '3,,3' is not of the form 30,30,30; see 'tdc synth --help'",
+        ),
+        (
+            ["--shape", "3,3,"],
+            "Invalid value for '--shape': '3,3,' is not of the form 30,30,30; see 'tdc synth --help'",
+        ),
+        (["--methods", ""], "Invalid value for '--methods': '' is not of the form datc,fbcp; see 'tdc synth --help'"),
+        (
+            ["--methods", "datc,,fbcp"],
+            "Invalid value for '--methods': 'datc,,fbcp' is not of the form datc,fbcp; see 'tdc synth --help'",
+        ),
+        (["--methods", "datc,datc"], "a method is named twice: datc, datc"),
+        (["--problem", "none.npz"], "none.npz: no such file"),
+        (["--problem", "."], ".: is a folder; give one file"),
+        (["--seed", str(2**64)], "seed is 18446744073709551616; it must be at least 0 and below 2**64"),
+        (["-o", "p.txt"], "p.txt: a problem is written to .npz"),
+        (["-o", "none/p.npz"], "none/p.npz: folder none does not exist; create it first"),
+        (["-o", "a.png/p.npz"], "a.png/p.npz: a.png is a file, no folder; name another place"),
+        (["-o", "."], ".: is a folder; name a file in it"),
+        (["-o", "none/p.npz", "--plot", "figures"], "none/p.npz: folder none does not exist; create it first"),
+        (["--report", "a.png/r.json"], "a.png/r.json: a.png is a file, no folder; name another place"),
+        (["--plot", "a.png"], "a.png: is a file; give a folder for the figures"),
+        (["--plot", "a.png/figures"], "a.png/figures/densities.png: a.png is a file, no folder; name another place"),
+        (["--plot", "none/figures"], "none/figures: folder none does not exist; create it first"),
+        (
+            ["--report", "p.npz", "-o", "p.npz"],
+            "p.npz: named twice, as problem and as report; give each result a file of its own",
+        ),
+    ],
+)
 def test_what_makes_no_sense_is_refused_before_any_work(tdc, words, line):
     refused(tdc("synth", *words), line)
 
 
 def test_unknown_methods_and_parameters_are_refused(run):
     assert "no method 'dact'; there are: patches" in run("--methods", "dact").stderr
-    assert run("--param", "ranks=2").stderr.startswith("tdc: method datc has no parameter 'ranks'; that is for method tmac; it has: a0")
+    assert run("--param", "ranks=2").stderr.startswith(
+        "tdc: method datc has no parameter 'ranks'; that is for method tmac; it has: a0"
+    )
 
 
 def test_a_problem_from_a_file_is_not_drawn(run, tdc):
     assert run("-o", "p.npz").exit_code == 0
-    refused(tdc("synth", "--problem", "p.npz", "--rank", "3"), "--problem has all that is drawn; leave out --rank; see 'tdc synth --help'")
+    refused(
+        tdc("synth", "--problem", "p.npz", "--rank", "3"),
+        "--problem has all that is drawn; leave out --rank; see 'tdc synth --help'",
+    )
     refused(tdc("synth", "--problem", "p.npz", "-o", "p.npz"), "p.npz: is the problem itself; name another file")
 
 
 def test_options_come_from_the_environment_and_from_a_file(tdc, folder):
-    (folder / "tdc.toml").write_text('[synth]\nshape = "6,5,4"\nrank = 2\nmethods = "tmac"\nkind = "sparse"\nmissing-ratio = 0.5\n')
-    report = reports(tdc("--config", "tdc.toml", "synth", "--json", "-q", "-o", "p.npz", env={"TDC_SYNTH_KIND": "zero"}))
-    assert report["input"]["shape"] == [6, 5, 4] and report["missing"]["count"] == 60 and report["method"]["name"] == "tmac"
+    (folder / "tdc.toml").write_text(
+        '[synth]\nshape = "6,5,4"\nrank = 2\nmethods = "tmac"\nkind = "sparse"\nmissing-ratio = 0.5\n'
+    )
+    report = reports(
+        tdc("--config", "tdc.toml", "synth", "--json", "-q", "-o", "p.npz", env={"TDC_SYNTH_KIND": "zero"})
+    )
+    assert (
+        report["input"]["shape"] == [6, 5, 4]
+        and report["missing"]["count"] == 60
+        and report["method"]["name"] == "tmac"
+    )
     assert report["synthetic"]["kind"] == "zero" and report["synthetic"]["rank"] == 2
     again = reports(tdc("--config", "tdc.toml", "synth", "--json", "-q", "--problem", "p.npz"))
     assert again["synthetic"] == report["synthetic"]
@@ -267,8 +336,10 @@ def test_what_is_wrong_with_a_problem_is_told_in_one_line(tdc, change, reason):
     synth.save(synth.draw((4, 4), 1, "sparse", missing_ratio=0.5), "p.npz")
     with np.load("p.npz") as held:
         np.savez("q.npz", **{key: value for key, value in {**held, **change}.items() if value is not None})
-    refused(tdc("synth", "--problem", "q.npz"),
-            f"q.npz: not a synthetic problem as saved by this program ({reason}); make one with 'tdc synth -o FILE.npz'")  # fmt: skip
+    refused(
+        tdc("synth", "--problem", "q.npz"),
+        f"q.npz: not a synthetic problem as saved by this program ({reason}); make one with 'tdc synth -o FILE.npz'",
+    )
 
 
 @pytest.mark.parametrize("kind", ["text", "array", "objects", "empty", "cut short", "huge"])
@@ -285,9 +356,12 @@ def test_files_that_are_no_archive_of_arrays_are_told_in_one_line(tdc, folder, k
             archive.writestr("low_rank.npy", header.getvalue())
         reason = "it tells of an array larger than the memory"
     else:
-        path.write_bytes({"text": b"no numbers\n", "empty": b"", "cut short": (folder / "p.npz").read_bytes()[:-10]}[kind])
+        path.write_bytes(
+            {"text": b"no numbers\n", "empty": b"", "cut short": (folder / "p.npz").read_bytes()[:-10]}[kind]
+        )
     refused(tdc("synth", "--problem", "q.npz"),
-            f"q.npz: not a synthetic problem as saved by this program ({reason}); make one with 'tdc synth -o FILE.npz'")  # fmt: skip
+            f"q.npz: not a synthetic problem as saved by this program ({reason}); make one with 'tdc synth -o "
+            "FILE.npz'")  # fmt: skip
 
 
 def test_the_largest_seed_survives_a_file(tdc):
@@ -296,10 +370,20 @@ def test_the_largest_seed_survives_a_file(tdc):
     assert reports(tdc("synth", "--problem", "p.npz", "--methods", "nearest", "--json", "-q"))["seed"] == int(seed)
 
 
-@pytest.mark.parametrize("change", [
-    {"kind": "odd"}, {"rank": 2}, {"noisy": np.full((4, 4), np.nan)}, {"residual": np.zeros((4, 3))}, {"observed": np.zeros((4, 4))},
-    {"observed": np.zeros((4, 4), dtype=bool)}, {"weights": np.zeros(2)}, {"factor_1": np.zeros((3, 1))}, {"missing_ratio": 2.0},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "odd"},
+        {"rank": 2},
+        {"noisy": np.full((4, 4), np.nan)},
+        {"residual": np.zeros((4, 3))},
+        {"observed": np.zeros((4, 4))},
+        {"observed": np.zeros((4, 4), dtype=bool)},
+        {"weights": np.zeros(2)},
+        {"factor_1": np.zeros((3, 1))},
+        {"missing_ratio": 2.0},
+    ],
+)
 def test_parts_that_do_not_fit_are_refused(tdc, change):
     synth.save(synth.draw((4, 4), 1, "sparse", missing_ratio=0.5), "p.npz")
     with np.load("p.npz") as held:
@@ -322,7 +406,9 @@ def test_a_damaged_problem_is_refused(tdc, folder):
 def test_a_method_that_fails_leaves_nothing(run, folder, monkeypatch):
     from tdc_cli.peers import tmac
 
-    monkeypatch.setattr(tmac, "complete", lambda values, *_, **__: methods.Completion(mean=np.full(values.shape, np.nan)))
+    monkeypatch.setattr(
+        tmac, "complete", lambda values, *_, **__: methods.Completion(mean=np.full(values.shape, np.nan))
+    )
     result = run("--methods", "datc,tmac", "-o", "p.npz", "--report", "r.json")
     refused(result, "synthetic: method tmac gave 512 values that are not finite; try another method", code=1)
     assert not (folder / "p.npz").exists() and not (folder / "r.json").exists()

@@ -29,7 +29,9 @@ def cells(choice):
     for seed in range(choice.seeds):
         for ratio in choice.ratios:
             for method in choice.methods:
-                yield Cell(method, "ramp", ratio, seed, {"mishap": os.environ.get("MISHAP")} if method == "nearest" else {})
+                yield Cell(
+                    method, "ramp", ratio, seed, {"mishap": os.environ.get("MISHAP")} if method == "nearest" else {}
+                )
 
 
 def seconds(cell):
@@ -50,7 +52,9 @@ def run(cell, data):
     observed = np.random.default_rng([cell.seed, 0]).random(truth.shape) >= cell.ratio
     done = complete(cell, truth, observed, noise_std=0.1)
     shown = {"mean": done.completion.mean.astype(np.float32)}
-    return done.outcome({"rre": metrics.rre(truth, done.completion.mean), "none": float("nan")}, {"ratio": cell.ratio}, shown)
+    return done.outcome(
+        {"rre": metrics.rre(truth, done.completion.mean), "none": float("nan")}, {"ratio": cell.ratio}, shown
+    )
 
 
 def tables(records):

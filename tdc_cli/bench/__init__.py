@@ -2,12 +2,15 @@
 
 A suite is a module with the names below; to add one, write the module in `suites` and add a line to `SUITES`.
 
-- ``DEFAULTS``, a `cells.Choice`: methods, missing ratios and number of seeds. What is empty there the user cannot choose.
-- ``cells(choice)``: iterator of `cells.Cell`, seed by seed, so that an interrupted run already says something. Raises ConfigError or
+- ``DEFAULTS``, a `cells.Choice`: methods, missing ratios and number of seeds. What is empty there the user cannot
+choose.
+- ``cells(choice)``: iterator of `cells.Cell`, seed by seed, so that an interrupted run already says something. Raises
+ConfigError or
   InputError where the folder of data lacks what the suite needs.
 - ``seconds(cell)``: what a cell takes on one thread, roughly, to plan by.
 - ``run(cell, data)``: `cells.Outcome` of a cell, in a process of its own; `data` is the user's folder or None.
-- ``tables(records)``, ``figures(records)``: lists of `page.Table` and `page.Figure` from records as `cells.record` makes them, some of
+- ``tables(records)``, ``figures(records)``: lists of `page.Table` and `page.Figure` from records as `cells.record`
+makes them, some of
   which may have failed or be missing; figures get the path of a record's arrays.
 - ``check(records)``, where the suite has bounds: a line for each that does not hold.
 """
@@ -51,10 +54,18 @@ _SUITES = (
     Suite("fit", "the paper's table `Fittness` and figure `mtpi`: the distribution of the residual that is found"),
     Suite("convergence", "the paper's figure `convergence`: the error after every sweep of the sampler"),
     Suite("speed", "time and peak memory of every method, and how they grow with size, missing ratio and rank"),
-    Suite("images", "the paper's table `avginpainting`: photographs with entries missing, all methods, visual comparisons", media=True),
+    Suite(
+        "images",
+        "the paper's table `avginpainting`: photographs with entries missing, all methods, visual comparisons",
+        media=True,
+    ),
     Suite("videos", "the paper's table `video`: clips with masks and noise, visual comparisons", media=True),
     Suite("faces", "the paper's table `face`: whole faces of a set missing", media=True),
-    Suite("spatial", "the paper's figure `SpatialC`: what coherence of neighbours gains in photographs and clips", media=True),
+    Suite(
+        "spatial",
+        "the paper's figure `SpatialC`: what coherence of neighbours gains in photographs and clips",
+        media=True,
+    ),
 )
 
 SUITES = {suite.name: suite for suite in _SUITES}
@@ -98,7 +109,9 @@ def plan(suite, *, methods=None, ratios=None, seeds=None, data=None):
         The folder of data lacks what the suite needs.
     """
     module = suite.load()
-    chosen = {name: value for name, value in (("methods", methods), ("ratios", ratios), ("seeds", seeds)) if value is not None}
+    chosen = {
+        name: value for name, value in (("methods", methods), ("ratios", ratios), ("seeds", seeds)) if value is not None
+    }
     for name in chosen:
         if not getattr(module.DEFAULTS, name):
             raise ConfigError(f"suite {suite.name} has {name} of its own; leave out --{name}")

@@ -10,9 +10,21 @@ STATUSES = ("done", "failed", "timeout")
 _TEXT, _NUMBER = (str, type(None)), (int, float, type(None))
 # Field of a record -> its types.
 _FIELDS = {
-    "suite": str, "method": str, "data": str, "ratio": _NUMBER, "seed": int, "problem": dict, "parameters": dict, "status": str,
-    "error": _TEXT, "metrics": dict, "seconds": _NUMBER, "memory": _NUMBER, "details": dict, "arrays": _TEXT,
-}  # fmt: skip
+    "suite": str,
+    "method": str,
+    "data": str,
+    "ratio": _NUMBER,
+    "seed": int,
+    "problem": dict,
+    "parameters": dict,
+    "status": str,
+    "error": _TEXT,
+    "metrics": dict,
+    "seconds": _NUMBER,
+    "memory": _NUMBER,
+    "details": dict,
+    "arrays": _TEXT,
+}
 
 
 @dataclass(frozen=True)
@@ -67,7 +79,9 @@ class Cell:
     @property
     def key(self):
         """What tells the cells of a suite apart, as text."""
-        return json.dumps([self.method, self.data, self.ratio, self.seed, self.problem, self.parameters], sort_keys=True)
+        return json.dumps(
+            [self.method, self.data, self.ratio, self.seed, self.problem, self.parameters], sort_keys=True
+        )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from ..run.solve import apply, warm_up
 from .cells import Outcome
 from .memory import peak
 
-# The method's draws come from a stream of their own, apart from those of the problem (`synth.STREAMS` and others, all small numbers).
+# The method's draws come from a stream of their own, apart from those of the problem (`synth.STREAMS` and others, all
+# small numbers).
 METHOD_STREAM = 100
 
 
@@ -49,7 +50,8 @@ def complete(cell, values, observed, *, watch=None, **facts):
     watch : callable or None
         For methods that can be watched; see `methods.datc.complete`.
     **facts
-        What is known of the data, such as ``noise_std=0.03`` or ``ordered_modes=(0, 1)``: for the methods that have such a parameter.
+        What is known of the data, such as ``noise_std=0.03`` or ``ordered_modes=(0, 1)``: for the methods that have
+        such a parameter.
 
     Returns
     -------

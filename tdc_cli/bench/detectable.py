@@ -1,4 +1,6 @@
-"""Whether the weakest true component of a synthetic problem is there to be found, which is a matter of the problem, not of a run."""
+"""Whether the weakest true component of a synthetic problem is there to be found, which is a matter of the problem, not
+of a run.
+"""
 
 from dataclasses import replace
 
@@ -11,16 +13,17 @@ from ..model.state import State, unit_weights
 from ..tensor import Observed
 from . import synth
 
-# A component counts as detectable if deleting it costs this many times what a component that fits only noise could gain.
+# A component counts as detectable if deleting it costs this many times what a component that fits only noise could
+# gain.
 DETECTABLE = 2.0
 
 
 def detectable(problem):
     """Whether the data show the weakest true component.
 
-    Deleting it from the truth and refitting the others must raise the deviance (-2 log p of the observed entries, labels averaged over)
-    by more than `DETECTABLE` times ``T = (sum_k sqrt(n_k))^2``. Every part of the residual stands as the Gaussian of its mean and
-    variance, with the true noise.
+    Deleting it from the truth and refitting the others must raise the deviance (-2 log p of the observed entries,
+    labels averaged over) by more than `DETECTABLE` times ``T = (sum_k sqrt(n_k))^2``. Every part of the residual stands
+    as the Gaussian of its mean and variance, with the true noise.
 
     Parameters
     ----------

@@ -1,11 +1,14 @@
-"""The look of all figures: sizes and letters for a printed page, colours and marks that are told apart without colour, too."""
+"""The look of all figures: sizes and letters for a printed page, colours and marks that are told apart without colour,
+too.
+"""
 
 import contextlib
 import math
 
 from ..view import plot
 
-# Palette of Okabe and Ito (2008), chosen so that people who see fewer colours tell them apart; the yellow is too light for lines on white.
+# Palette of Okabe and Ito (2008), chosen so that people who see fewer colours tell them apart; the yellow is too light
+# for lines on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", "--", "-.", ":")
@@ -14,11 +17,27 @@ WHISKERS = {"elinewidth": 0.6, "capsize": 1.5}
 # Inches: the column and the page of a two-column journal.
 COLUMN, PAGE = 3.5, 7.16
 STYLE = {
-    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7, "xtick.labelsize": 7, "ytick.labelsize": 7,
-    "axes.linewidth": 0.6, "lines.linewidth": 1.1, "lines.markersize": 4, "xtick.major.width": 0.6, "ytick.major.width": 0.6,
-    "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False, "axes.grid": True, "grid.linewidth": 0.3,
-    "grid.alpha": 0.5, "axes.axisbelow": True, "hatch.linewidth": 0.5, "mathtext.fontset": "stix",
-}  # fmt: skip
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "legend.fontsize": 7,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.linewidth": 0.6,
+    "lines.linewidth": 1.1,
+    "lines.markersize": 4,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "axes.grid": True,
+    "grid.linewidth": 0.3,
+    "grid.alpha": 0.5,
+    "axes.axisbelow": True,
+    "hatch.linewidth": 0.5,
+    "mathtext.fontset": "stix",
+}
 DPI = 300
 
 png = plot.png
@@ -48,12 +67,21 @@ def canvas(rows=1, columns=1, *, width=PAGE, height=2.4, **more):
 
 def line_style(i):
     """Keywords of line number `i`: a colour, a mark and a dash of its own."""
-    return {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)], "linestyle": DASHES[i // len(COLOURS) % len(DASHES)]}
+    return {
+        "color": COLOURS[i % len(COLOURS)],
+        "marker": MARKERS[i % len(MARKERS)],
+        "linestyle": DASHES[i // len(COLOURS) % len(DASHES)],
+    }
 
 
 def bar_style(i):
     """Keywords of the bars of series number `i`."""
-    return {"color": COLOURS[i % len(COLOURS)], "hatch": HATCHES[i % len(HATCHES)], "edgecolor": "white", "linewidth": 0.4}
+    return {
+        "color": COLOURS[i % len(COLOURS)],
+        "hatch": HATCHES[i % len(HATCHES)],
+        "edgecolor": "white",
+        "linewidth": 0.4,
+    }
 
 
 def grouped_bars(axes, groups, series, errors=None):
@@ -74,7 +102,9 @@ def grouped_bars(axes, groups, series, errors=None):
         places = [j - 0.4 + width * (i + 0.5) for j, value in enumerate(values) if value is not None]
         heights = [value for value in values if value is not None]
         spread = [error or 0.0 for error, value in zip(errors[name], values) if value is not None] if errors else []
-        axes.bar(places, heights, width, label=name, yerr=spread if any(spread) else None, error_kw=WHISKERS, **bar_style(i))
+        axes.bar(
+            places, heights, width, label=name, yerr=spread if any(spread) else None, error_kw=WHISKERS, **bar_style(i)
+        )
     axes.set_xticks(range(len(groups)), groups)
     axes.grid(axis="x", visible=False)
 

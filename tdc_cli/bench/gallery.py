@@ -57,8 +57,13 @@ def draw(pictures, zoom=None):
 
 
 def _show(axes, picture):
-    axes.imshow(picture[..., 0] if picture.ndim == 3 and picture.shape[2] == 1 else picture, cmap="gray", vmin=0, vmax=255,
-                interpolation="nearest")  # fmt: skip
+    axes.imshow(
+        picture[..., 0] if picture.ndim == 3 and picture.shape[2] == 1 else picture,
+        cmap="gray",
+        vmin=0,
+        vmax=255,
+        interpolation="nearest",
+    )
 
 
 def load(record, name):

@@ -6,7 +6,8 @@ from scipy.sparse import csr_array
 
 
 def from_the_truth(problem, most_steps=200):
-    """Low-rank part by least squares on the noisy observed entries, true rank, started at the truth (Levenberg and Marquardt).
+    """Low-rank part by least squares on the noisy observed entries, true rank, started at the truth (Levenberg and
+    Marquardt).
 
     Parameters
     ----------

@@ -15,8 +15,8 @@ RANDOM_STARTS = 6
 def likeliest(problem, fitted):
     """Weights, means and variances of the most likely mixture of the drawn residual that is found from several starts.
 
-    The starts: the fitted mixture, the population's parts where there are as many, and groups of residuals by distance from the
-    median. A solution with a component of fewer than `LEAST_HELD` entries is left out.
+    The starts: the fitted mixture, the population's parts where there are as many, and groups of residuals by distance
+    from the median. A solution with a component of fewer than `LEAST_HELD` entries is left out.
 
     Parameters
     ----------
@@ -42,7 +42,10 @@ def likeliest(problem, fitted):
     for _ in range(RANDOM_STARTS if number > 1 else 1):
         if len(values) < 2 * LEAST_HELD + number:  # a residual of hardly any values needs no search
             break
-        groups = np.split(values[near], np.sort(rng.choice(np.arange(LEAST_HELD, len(values) - LEAST_HELD), number - 1, replace=False)))
+        groups = np.split(
+            values[near],
+            np.sort(rng.choice(np.arange(LEAST_HELD, len(values) - LEAST_HELD), number - 1, replace=False)),
+        )
         weights = np.array([len(g) for g in groups]) / len(values)
         starts.append((weights, np.array([g.mean() for g in groups]), np.maximum([g.var() for g in groups], FLOOR)))
     fits = [_maximise(values, counts, *start, steps=FIRST_STEPS) for start in starts]
@@ -91,6 +94,10 @@ def density_difference(one, other, extra):
     low = min((means - 8 * np.sqrt(variances)).min() for _, means, variances in (one, other))
     high = max((means + 8 * np.sqrt(variances)).max() for _, means, variances in (one, other))
     # fine about every component, coarse elsewhere
-    fine = [m + np.sqrt(v) * np.linspace(-8, 8, 2001) for _, means, variances in (one, other) for m, v in zip(means, variances)]
+    fine = [
+        m + np.sqrt(v) * np.linspace(-8, 8, 2001)
+        for _, means, variances in (one, other)
+        for m, v in zip(means, variances)
+    ]
     grid = np.unique(np.concatenate([np.linspace(low, high, 2001), *fine]))
     return float(np.trapezoid(np.abs(density(grid, *one) - density(grid, *other)), grid))

@@ -1,4 +1,5 @@
-"""Pictures, clips, masks and sets of faces: from a folder of the user's, or made from sample photographs for who has none.
+"""Pictures, clips, masks and sets of faces: from a folder of the user's, or made from sample photographs for who has
+none.
 
     images/NAME.png      photographs, grey or in colours, in any format that `tdc complete-image` reads
     videos/NAME.npy      clips, in any format that `tdc complete-video` reads
@@ -24,7 +25,8 @@ MASK_STREAM = 3
 
 
 def names(data, kind, sample):
-    """Names of what the folder `data` has of a `kind`, ``images`` for example, in alphabetical order; `sample` where it is None.
+    """Names of what the folder `data` has of a `kind`, ``images`` for example, in alphabetical order; `sample` where it
+    is None.
 
     Raises
     ------
@@ -33,7 +35,9 @@ def names(data, kind, sample):
     """
     if data is None:
         return tuple(sample)
-    found = sorted({path.stem for path in Path(data, kind).glob("*") if path.is_file() and not path.name.startswith(".")})
+    found = sorted(
+        {path.stem for path in Path(data, kind).glob("*") if path.is_file() and not path.name.startswith(".")}
+    )
     if not found:
         raise InputError(f"{data}: has nothing in {kind}/; docs/bench.md says how the folder is laid out")
     return tuple(found)
@@ -89,6 +93,8 @@ def faces(data, name, persons):
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not readable as an array ({error})") from error
     if found.ndim != 4 or found.dtype.kind != "u" or round(found.shape[3] ** 0.5) ** 2 != found.shape[3]:
-        raise InputError(f"{path}: has shape {found.shape} and type {found.dtype}; faces are unsigned integers, persons x poses x lights x "
-                         "pixels, the pixels of a square")  # fmt: skip
+        raise InputError(
+            f"{path}: has shape {found.shape} and type {found.dtype}; faces are unsigned integers, persons x poses x "
+            "lights x pixels, the pixels of a square"
+        )
     return found[:persons] / np.iinfo(found.dtype).max

@@ -21,8 +21,8 @@ class Peak:
 def peak():
     """Measure the block.
 
-    Linux can set the peak back to what is in use now; elsewhere only a block that goes beyond all that the process ever had is seen
-    in full.
+    Linux can set the peak back to what is in use now; elsewhere only a block that goes beyond all that the process ever
+    had is seen in full.
 
     Yields
     ------
@@ -50,7 +50,9 @@ def _highest():
     try:
         return _status("VmHWM")
     except OSError:
-        return resource and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        return resource and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+            1 if sys.platform == "darwin" else 1024
+        )
 
 
 def _status(name):

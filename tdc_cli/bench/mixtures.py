@@ -38,10 +38,14 @@ def distances(one, other, noise_variance):
     -------
     (D, D') ndarray
     """
-    (weights, means, variances), (others, centres, spreads) = (tuple(np.asarray(part, dtype=float) for part in m) for m in (one, other))
+    (weights, means, variances), (others, centres, spreads) = (
+        tuple(np.asarray(part, dtype=float) for part in m) for m in (one, other)
+    )
     variances, spreads = variances[:, None] + noise_variance, spreads + noise_variance
     both = variances + spreads
-    overlap = np.sqrt(2.0 * np.sqrt(variances * spreads) / both) * np.exp(-0.25 * (means[:, None] - centres) ** 2 / both)
+    overlap = np.sqrt(2.0 * np.sqrt(variances * spreads) / both) * np.exp(
+        -0.25 * (means[:, None] - centres) ** 2 / both
+    )
     return 1.0 - overlap + np.abs(weights[:, None] - others)
 
 

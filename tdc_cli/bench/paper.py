@@ -1,10 +1,12 @@
 """Figures of the paper's tables, as printed, to set beside ours; its methods by our names, "Ours" is `datc`.
 
-Source: L. Zhang, W. Wei, Q. Shi, C. Shen, A. van den Hengel, Y. Zhang: Accurate tensor completion via adaptive low-rank representation,
-IEEE Transactions on Neural Networks and Learning Systems, 2020, DOI 10.1109/TNNLS.2019.2952427. None is its dash, a failure.
+Source: L. Zhang, W. Wei, Q. Shi, C. Shen, A. van den Hengel, Y. Zhang: Accurate tensor completion via adaptive low-rank
+representation, IEEE Transactions on Neural Networks and Learning Systems, 2020, DOI 10.1109/TNNLS.2019.2952427. None is
+its dash, a failure.
 """
 
-# Tables performance and effectivenss: RRE on synthetic tensors by kind of residual (our name), rank and method; at 70, 80, 90 % missing.
+# Tables performance and effectivenss: RRE on synthetic tensors by kind of residual (our name), rank and method; at 70,
+# 80, 90 % missing.
 RATIOS = (0.7, 0.8, 0.9)
 PERFORMANCE = {
     ("zero", 5): {
@@ -81,14 +83,34 @@ PERFORMANCE = {
 # Table avginpainting: mean RRE, PSNR in dB and SSIM of ten photographs, at 60, 70, 80 and 90 % missing.
 IMAGE_RATIOS = (0.6, 0.7, 0.8, 0.9)
 IMAGES = {
-    "falrtc": ((0.1003, 25.6337, 0.7911), (0.1289, 23.4559, 0.7024), (0.1704, 21.0291, 0.5797), (0.2445, 17.8378, 0.4068)),
-    "halrtc": ((0.0995, 25.7348, 0.7916), (0.1281, 23.5329, 0.701), (0.1695, 21.0939, 0.5757), (0.243, 17.9096, 0.3997)),
-    "rptc-scad": ((0.0859, 27.0793, 0.8232), (0.1336, 24.1529, 0.7106), (0.1582, 21.9985, 0.6022), (0.221, 18.9062, 0.4198)),
+    "falrtc": (
+        (0.1003, 25.6337, 0.7911),
+        (0.1289, 23.4559, 0.7024),
+        (0.1704, 21.0291, 0.5797),
+        (0.2445, 17.8378, 0.4068),
+    ),
+    "halrtc": (
+        (0.0995, 25.7348, 0.7916),
+        (0.1281, 23.5329, 0.701),
+        (0.1695, 21.0939, 0.5757),
+        (0.243, 17.9096, 0.3997),
+    ),
+    "rptc-scad": (
+        (0.0859, 27.0793, 0.8232),
+        (0.1336, 24.1529, 0.7106),
+        (0.1582, 21.9985, 0.6022),
+        (0.221, 18.9062, 0.4198),
+    ),
     "tmac": ((0.1408, 22.7919, 0.6465), (0.1517, 22.1323, 0.6036), (0.17, 21.1231, 0.5375), (0.294, 16.1311, 0.2627)),
     "stdc": ((0.0893, 26.585, 0.8089), (0.1078, 25.0486, 0.7579), (0.1367, 22.963, 0.6801), (0.2326, 17.9273, 0.4913)),
     "tsvd": ((0.0915, 26.4223, 0.7832), (0.1219, 23.9397, 0.6826), (0.1649, 21.3169, 0.5472), (0.2391, 18.0432, 0.358)),
     "fbcp": ((0.0916, 26.503, 0.7601), (0.1137, 24.5926, 0.6866), (0.1508, 22.1263, 0.5727), (0.2192, 18.8112, 0.3878)),
-    "brtf": ((0.2685, 16.7725, 0.4421), (0.2892, 16.1276, 0.4018), (0.3089, 15.5556, 0.3611), (0.3291, 15.0054, 0.3108)),
+    "brtf": (
+        (0.2685, 16.7725, 0.4421),
+        (0.2892, 16.1276, 0.4018),
+        (0.3089, 15.5556, 0.3611),
+        (0.3291, 15.0054, 0.3108),
+    ),
     "datc": ((0.0755, 28.0223, 0.8381), (0.0966, 25.9144, 0.7676), (0.1302, 23.3615, 0.6549), (0.197, 19.8088, 0.4549)),
 }
 # Table video: RRE, PSNR in dB and SSIM of two clips.
@@ -112,7 +134,8 @@ FACES = {
     "fbcp": (0.141, 0.1911, 0.259, 0.3746),
     "datc": (0.1172, 0.156, 0.2274, 0.3372),
 }
-# Table Fittness: estimated weights, means and precisions of the mixture at 70 % missing, by kind and rank; None where it prints a dash.
+# Table Fittness: estimated weights, means and precisions of the mixture at 70 % missing, by kind and rank; None where
+# it prints a dash.
 FIT = {
     ("zero", 5): {"weight": (None,), "mean": (-0.0002,), "precision": (66400.0,)},
     ("zero", 10): {"weight": (None,), "mean": (-0.0002,), "precision": (616000.0,)},
@@ -120,10 +143,26 @@ FIT = {
     ("sparse", 10): {"weight": (0.101, 0.899), "mean": (0.032, 0.0), "precision": (0.728, 91200.0)},
     ("gaussian", 5): {"weight": (None,), "mean": (0.101,), "precision": (100.1,)},
     ("gaussian", 10): {"weight": (None,), "mean": (0.1,), "precision": (98.76,)},
-    ("mixture", 5): {"weight": (0.15, 0.282, 0.568), "mean": (-0.017, -0.012, 0.0001), "precision": (1.072, 13.582, 220.8)},
-    ("mixture", 10): {"weight": (0.149, 0.281, 0.57), "mean": (0.02, 0.0004, -0.0006), "precision": (1.005, 15.7, 220.6)},
-    ("mixture-shifted", 5): {"weight": (0.065, 0.25, 0.685), "mean": (2.429, 0.05, -0.1), "precision": (1.05, 7.086, 314.6)},
-    ("mixture-shifted", 10): {"weight": (0.062, 0.239, 0.699), "mean": (2.611, 0.094, -0.1), "precision": (1.391, 6.392, 313.9)},
+    ("mixture", 5): {
+        "weight": (0.15, 0.282, 0.568),
+        "mean": (-0.017, -0.012, 0.0001),
+        "precision": (1.072, 13.582, 220.8),
+    },
+    ("mixture", 10): {
+        "weight": (0.149, 0.281, 0.57),
+        "mean": (0.02, 0.0004, -0.0006),
+        "precision": (1.005, 15.7, 220.6),
+    },
+    ("mixture-shifted", 5): {
+        "weight": (0.065, 0.25, 0.685),
+        "mean": (2.429, 0.05, -0.1),
+        "precision": (1.05, 7.086, 314.6),
+    },
+    ("mixture-shifted", 10): {
+        "weight": (0.062, 0.239, 0.699),
+        "mean": (2.611, 0.094, -0.1),
+        "precision": (1.391, 6.392, 313.9),
+    },
 }
 
 

@@ -1,4 +1,6 @@
-"""What an experiment leaves beside its records: a table of them, the suite's tables and figures, and one page with everything."""
+"""What an experiment leaves beside its records: a table of them, the suite's tables and figures, and one page with
+everything.
+"""
 
 from ..media.files import write_bytes, write_text
 from ..view import page
@@ -33,7 +35,9 @@ def write(suite, results):
         write_bytes(folder / f"{figure.name}.png", figure.png, replace=True)
     failures = [(_where(each), each["error"]) for each in records if each["status"] != "done"]
     settings = {what: _in_words(results.settings[name]) for name, what in OPTIONS.items()}
-    text = page.bench(suite.name, suite.summary, [each["status"] for each in records], settings, tables, figures, failures)
+    text = page.bench(
+        suite.name, suite.summary, [each["status"] for each in records], settings, tables, figures, failures
+    )
     write_text(folder / PAGE, text, replace=True)
     return tuple(tables)
 

@@ -1,4 +1,6 @@
-"""The folder of an experiment: its records, kept after every cell so that a run can go on where it stopped, and its tables and figures."""
+"""The folder of an experiment: its records, kept after every cell so that a run can go on where it stopped, and its
+tables and figures.
+"""
 
 import contextlib
 import csv
@@ -25,9 +27,15 @@ ARRAYS = "arrays"  # subfolder
 _DAMAGED = "no results of tdc bench, or damaged; give another folder"
 # What a folder's records have in common -> the option that decides it.
 OPTIONS = {
-    "suite": "the suite", "methods": "--methods", "ratios": "--ratios", "seeds": "--seeds", "data": "--data", "threads": "--threads",
-    "timeout": "--timeout", "version": "the version of tdc",
-}  # fmt: skip
+    "suite": "the suite",
+    "methods": "--methods",
+    "ratios": "--ratios",
+    "seeds": "--seeds",
+    "data": "--data",
+    "threads": "--threads",
+    "timeout": "--timeout",
+    "version": "the version of tdc",
+}
 
 
 class Results:
@@ -85,7 +93,11 @@ class Results:
             "schema": VERSION,
             "tool": {"name": "tdc", "version": __version__},
             "settings": self.settings,
-            "environment": {"python": platform.python_version(), "numpy": np.__version__, "machine": platform.machine()},
+            "environment": {
+                "python": platform.python_version(),
+                "numpy": np.__version__,
+                "machine": platform.machine(),
+            },
             "records": self.records,
         }
         return dumps(values, indent=1)
@@ -106,7 +118,8 @@ class Results:
 
 @contextlib.contextmanager
 def begin(folder, cells, settings, *, resume=False):
-    """Within the block, results of a folder, empty or with what an earlier run of the same settings has left; no other run gets it.
+    """Within the block, results of a folder, empty or with what an earlier run of the same settings has left; no other
+    run gets it.
 
     Parameters
     ----------
@@ -143,7 +156,9 @@ def begin(folder, cells, settings, *, resume=False):
         kept = ()
         if any(folder.iterdir()):
             if not resume:
-                raise OutputError(f"{folder}: is not empty; give --resume to go on with the run in it, or another folder")
+                raise OutputError(
+                    f"{folder}: is not empty; give --resume to go on with the run in it, or another folder"
+                )
             kept = _earlier(folder, settings)
         results = Results(folder, cells, settings, kept)
         results.save()
@@ -167,7 +182,9 @@ def _earlier(folder, settings):
     for name, what in OPTIONS.items():
         if before.get(name) != settings[name]:
             then, now = (json.dumps(each) for each in (before.get(name), settings[name]))
-            raise ConfigError(f"{folder}: was begun with {then}, not {now}, for {what}; give the same, or another folder")
+            raise ConfigError(
+                f"{folder}: was begun with {then}, not {now}, for {what}; give the same, or another folder"
+            )
     if not all(map(is_record, records)):
         raise InputError(f"{path}: {_DAMAGED}")
     return records

@@ -1,7 +1,8 @@
 """The cells of a grid, each in a process of its own, several at a time.
 
-A process of its own makes its peak memory its own, ends with a time limit whatever it does, and takes nothing along when it is killed.
-What comes of a cell depends on the cell and the number of threads only, so that the number of processes changes nothing but the time.
+A process of its own makes its peak memory its own, ends with a time limit whatever it does, and takes nothing along
+when it is killed. What comes of a cell depends on the cell and the number of threads only, so that the number of
+processes changes nothing but the time.
 """
 
 import contextlib
@@ -34,16 +35,22 @@ def run(suite, cells, results, *, data=None, jobs=1, count=1, timeout=None, moni
     monitor : callable
         Called as ``monitor(done, total, label)`` after each cell.
     executor : concurrent.futures.Executor or None
-        Does the work, `jobs` cells at a time, in place of processes of this program; each call of it starts one that is measured and
-        ended as those are.
+        Does the work, `jobs` cells at a time, in place of processes of this program; each call of it starts one that is
+        measured and ended as those are.
     """
     begun = (_work,) if executor is None else (alone, timeout, _work)
     todo = [(cell, *begun, suite.module, cell, data, count) for cell in cells if cell.key not in results]
     done, total = len(cells) - len(todo), len(cells)
-    with contextlib.nullcontext(executor) if executor is not None else Processes(jobs, fresh=True, seconds=timeout) as pool:
+    with (
+        contextlib.nullcontext(executor)
+        if executor is not None
+        else Processes(jobs, fresh=True, seconds=timeout) as pool
+    ):
         for cell, future in completed(pool, todo, jobs):
             status, outcome, error = _ended(future)
-            results.add(record(suite.name, cell, outcome, status=status, error=error), outcome.arrays if outcome else {})
+            results.add(
+                record(suite.name, cell, outcome, status=status, error=error), outcome.arrays if outcome else {}
+            )
             done += 1
             failed = sum(kept["status"] != "done" for kept in results.records)
             monitor(done, total, f"runs, {failed} failed" if failed else "runs")

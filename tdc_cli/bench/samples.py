@@ -1,4 +1,6 @@
-"""Media for who has none: photographs that scikit-image brings along, as in `sample_data`, and a clip and faces made from them."""
+"""Media for who has none: photographs that scikit-image brings along, as in `sample_data`, and a clip and faces made
+from them.
+"""
 
 import numpy as np
 
@@ -51,7 +53,8 @@ def clip(name):
 
 
 def faces():
-    """Reliefs in changing light, invented: brightness of the sample photographs as height and as colour of a matt surface.
+    """Reliefs in changing light, invented: brightness of the sample photographs as height and as colour of a matt
+    surface.
 
     Returns
     -------

@@ -1,6 +1,8 @@
-"""The paper's synthetic problems: a low-rank tensor plus one of five kinds of residual, observed in part and with noise.
+"""The paper's synthetic problems: a low-rank tensor plus one of five kinds of residual, observed in part and with
+noise.
 
-Shares are counted, not drawn: of 27000 entries exactly 2700 belong to a part of 10 %, and exactly the stated share is missing.
+Shares are counted, not drawn: of 27000 entries exactly 2700 belong to a part of 10 %, and exactly the stated share is
+missing.
 """
 
 import zipfile
@@ -18,8 +20,8 @@ MOST_ENTRIES, MOST_RANK = 200_000_000, 10_000
 MOST_NOISE = 1e100  # its square must stay finite
 SEEDS = 2**64  # a larger one would be no number in a file, but a Python object
 LARGEST_WEIGHT = 2.0  # CP weights are uniform in [-2, 2]
-# One stream of random numbers each: the same seed gives the same low-rank part, noise and holes whatever the residual, and the
-# entries missing at a smaller ratio are missing at a larger one too.
+# One stream of random numbers each: the same seed gives the same low-rank part, noise and holes whatever the residual,
+# and the entries missing at a smaller ratio are missing at a larger one too.
 STREAMS = {"low_rank": 0, "residual": 1, "noise": 2, "missing": 3}
 
 
@@ -55,7 +57,9 @@ class Part:
         if self.law == "uniform":
             if blur == 0:
                 return np.where((values >= self.first) & (values <= self.second), 1.0 / (self.second - self.first), 0.0)
-            return (ndtr((values - self.first) / blur) - ndtr((values - self.second) / blur)) / (self.second - self.first)
+            return (ndtr((values - self.first) / blur) - ndtr((values - self.second) / blur)) / (
+                self.second - self.first
+            )
         sd = np.hypot(np.sqrt(self.variance), blur)
         return np.exp(-0.5 * ((values - self.mean) / sd) ** 2) / (np.sqrt(2.0 * np.pi) * sd)
 
@@ -68,13 +72,18 @@ class Part:
         return rng.normal(self.first, np.sqrt(self.second), count)
 
 
-# The Gaussian kind has the mean of the paper's table of fitted mixtures (0.1, estimated .101 and .100), not of its text (0).
+# The Gaussian kind has the mean of the paper's table of fitted mixtures (0.1, estimated .101 and .100), not of its text
+# (0).
 KINDS = {
     "zero": (Part(1.0, "constant"),),
     "gaussian": (Part(1.0, "normal", 0.1, 0.01),),
     "sparse": (Part(0.1, "uniform", -2.0, 2.0), Part(0.9, "constant")),
     "mixture": (Part(0.1, "uniform", -2.0, 2.0), Part(0.3, "normal", 0.0, 0.1), Part(0.6, "normal", 0.0, 0.005)),
-    "mixture-shifted": (Part(0.1, "uniform", -1.0, 4.0), Part(0.2, "normal", 0.1, 0.1), Part(0.7, "normal", -0.1, 1.0 / 300.0)),
+    "mixture-shifted": (
+        Part(0.1, "uniform", -1.0, 4.0),
+        Part(0.2, "normal", 0.1, 0.1),
+        Part(0.7, "normal", -0.1, 1.0 / 300.0),
+    ),
 }
 
 
@@ -128,7 +137,9 @@ class SyntheticProblem:
 
     @property
     def oracle_floor(self):
-        """RRE against L of an oracle that knows X, and E at observed entries, and puts the population mean of E elsewhere."""
+        """RRE against L of an oracle that knows X, and E at observed entries, and puts the population mean of E
+        elsewhere.
+        """
         left = self.residual[~self.observed] - self.residual_mean
         return norm(left) / norm(self.latent)
 
@@ -168,12 +179,26 @@ def draw(shape=(30, 30, 30), rank=5, kind="zero", *, missing_ratio=0.7, noise_st
     order = streams["missing"].permutation(low_rank.size)
     observed = np.ones(low_rank.size, dtype=bool)
     observed[order[: round(missing_ratio * low_rank.size)]] = False
-    return SyntheticProblem(shape, int(rank), kind, float(missing_ratio), float(noise_std), int(seed), weights, factors, low_rank,
-                            residual, noisy, observed.reshape(shape))
+    return SyntheticProblem(
+        shape,
+        int(rank),
+        kind,
+        float(missing_ratio),
+        float(noise_std),
+        int(seed),
+        weights,
+        factors,
+        low_rank,
+        residual,
+        noisy,
+        observed.reshape(shape),
+    )
 
 
 def draw_residual(shape, kind, rng):
-    """Residual of a kind in a random arrangement, (n_1, ..., n_K); the last part takes what rounding of the shares leaves."""
+    """Residual of a kind in a random arrangement, (n_1, ..., n_K); the last part takes what rounding of the shares
+    leaves.
+    """
     size = int(np.prod(shape))
     parts = KINDS[kind]
     counts = [round(part.share * size) for part in parts[:-1]]
@@ -212,7 +237,18 @@ def save(problem, file):
         ``.npz`` is appended to a path that does not end so.
     """
     factors = {f"factor_{k}": factor for k, factor in enumerate(problem.factors)}
-    names = ("rank", "kind", "missing_ratio", "noise_std", "seed", "weights", "low_rank", "residual", "noisy", "observed")
+    names = (
+        "rank",
+        "kind",
+        "missing_ratio",
+        "noise_std",
+        "seed",
+        "weights",
+        "low_rank",
+        "residual",
+        "noisy",
+        "observed",
+    )
     np.savez_compressed(file, **{name: getattr(problem, name) for name in names}, **factors)
 
 
@@ -248,9 +284,14 @@ def load(file, name=None):
             raise ConfigError(f"observed is no array of true and false of the shape {shape}")
         rank = single["rank"]
         problem = SyntheticProblem(
-            shape=shape, kind=str(held["kind"]), **single, **tensors, observed=held["observed"], weights=_floats(held, "weights", (rank,)),
+            shape=shape,
+            kind=str(held["kind"]),
+            **single,
+            **tensors,
+            observed=held["observed"],
+            weights=_floats(held, "weights", (rank,)),
             factors=tuple(_floats(held, f"factor_{k}", (n, rank)) for k, n in enumerate(shape)),
-        )  # fmt: skip
+        )
         if not problem.observed.any():
             raise ConfigError("nothing is observed")
         if not problem.latent.any():
@@ -265,7 +306,9 @@ def load(file, name=None):
 
 
 def _no_problem(name, reason):
-    return InputError(f"{name}: not a synthetic problem as saved by this program ({reason}); make one with 'tdc synth -o FILE.npz'")
+    return InputError(
+        f"{name}: not a synthetic problem as saved by this program ({reason}); make one with 'tdc synth -o FILE.npz'"
+    )
 
 
 def _arrays(file):
@@ -273,7 +316,9 @@ def _arrays(file):
     try:
         # One way for paths and open files, and none into what NumPy takes a file for that is no archive.
         with zipfile.ZipFile(file) as archive:
-            return {name.removesuffix(".npy"): _array(archive, name) for name in archive.namelist() if name.endswith(".npy")}
+            return {
+                name.removesuffix(".npy"): _array(archive, name) for name in archive.namelist() if name.endswith(".npy")
+            }
     except (OSError, EOFError, ValueError, LookupError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:
         if isinstance(error, FileNotFoundError):
             raise

@@ -25,7 +25,9 @@ class Column:
 
     def of(self, records):
         """The records of the group."""
-        return [each for each in records if all(each.get(k, each["problem"].get(k)) == v for k, v in self.where.items())]
+        return [
+            each for each in records if all(each.get(k, each["problem"].get(k)) == v for k, v in self.where.items())
+        ]
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,8 @@ def by_method(records):
 
 
 def comparison(name, title, records, metric, columns, *, paper=None, higher=False, digits=4, notes=()):
-    """A row for each method, three fields for each column: the mean, the paper's figure, and how far the mean lies above it.
+    """A row for each method, three fields for each column: the mean, the paper's figure, and how far the mean lies
+    above it.
 
     Parameters
     ----------
@@ -112,7 +115,8 @@ def comparison(name, title, records, metric, columns, *, paper=None, higher=Fals
     metric : str
     columns : sequence of Column
     paper : callable or None
-        ``paper(record, column)`` is the paper's figure for the method of that record, or None; without it there are no such fields.
+        ``paper(record, column)`` is the paper's figure for the method of that record, or None; without it there are no
+        such fields.
     higher : bool
         Whether more is better; the best of each column is marked.
     digits : int
@@ -181,12 +185,25 @@ def standing(name, title, records, metric, columns, ours, *, beside=(), higher=F
             rows.append((column.title, mine.text(digits), MISSING, MISSING, MISSING, "behind" if known else MISSING))
             continue
         rival = (max if higher else min)(known, key=lambda method: known[method].value)
-        gaps = [known[rival].by_seed[seed] - value for seed, value in mine.by_seed.items() if seed in known[rival].by_seed]
+        gaps = [
+            known[rival].by_seed[seed] - value for seed, value in mine.by_seed.items() if seed in known[rival].by_seed
+        ]
         gap = Mean(dict(enumerate(-each if higher else each for each in gaps)))
-        rows.append((column.title, mine.text(digits), rival, known[rival].text(digits), gap.text(digits), verdict(gap, mine.failed)))
+        rows.append(
+            (
+                column.title,
+                mine.text(digits),
+                rival,
+                known[rival].text(digits),
+                gap.text(digits),
+                verdict(gap, mine.failed),
+            )
+        )
     head = ("", ours, "best competitor", "its figure", "better by", "standing")
     one = len({each["seed"] for each in records}) == 1
-    notes = ("One seed, so no standard error: any difference, however small, counts as ahead or behind.",) if one else ()
+    notes = (
+        ("One seed, so no standard error: any difference, however small, counts as ahead or behind.",) if one else ()
+    )
     return Table(name, title, head, tuple(rows), notes=notes)
 
 

@@ -1,4 +1,6 @@
-"""What the suites on synthetic tensors share: the paper's problems as cells of a grid, drawn again in the process of each."""
+"""What the suites on synthetic tensors share: the paper's problems as cells of a grid, drawn again in the process of
+each.
+"""
 
 import numpy as np
 
@@ -35,7 +37,14 @@ def cells(method, kind, choice, seed, variants=({},), ranks=RANKS):
     for rank in ranks:
         for ratio in choice.ratios:
             for given in variants:
-                yield Cell(method, f"{kind}, rank {rank}", ratio, seed, {"kind": kind, "rank": rank}, SETTINGS.get(method, {}) | given)
+                yield Cell(
+                    method,
+                    f"{kind}, rank {rank}",
+                    ratio,
+                    seed,
+                    {"kind": kind, "rank": rank},
+                    SETTINGS.get(method, {}) | given,
+                )
 
 
 def seconds(cell):
@@ -45,7 +54,13 @@ def seconds(cell):
 
 def draw(cell):
     """The problem of a cell."""
-    return synth.draw(rank=cell.problem["rank"], kind=cell.problem["kind"], missing_ratio=cell.ratio, noise_std=NOISE_STD, seed=cell.seed)
+    return synth.draw(
+        rank=cell.problem["rank"],
+        kind=cell.problem["kind"],
+        missing_ratio=cell.ratio,
+        noise_std=NOISE_STD,
+        seed=cell.seed,
+    )
 
 
 def completed(cell, problem, **more):
@@ -55,8 +70,8 @@ def completed(cell, problem, **more):
     -------
     done : completing.Completed
     found : dict of str to float or None
-        ``rre`` and ``rre_missing`` against L, the second over the norm of all of L; ``floor``, what is left to an oracle
-        (`synth.SyntheticProblem.oracle_floor`), and ``rre_over_floor``; ``rank``, where the method says one.
+        ``rre`` and ``rre_missing`` against L, the second over the norm of all of L; ``floor``, what is left to an
+        oracle (`synth.SyntheticProblem.oracle_floor`), and ``rre_over_floor``; ``rank``, where the method says one.
     """
     done = complete(cell, problem.incomplete, problem.observed, noise_std=problem.noise_std, **more)
     latent, missing, floor = problem.latent, ~problem.observed, problem.oracle_floor

@@ -21,7 +21,9 @@ SHOWN_FRAME = 18
 
 
 def photograph(cell, data, shown):
-    """Outcome of a photograph with entries missing at random: what was observed put back, clipped; with arrays if `shown`."""
+    """Outcome of a photograph with entries missing at random: what was observed put back, clipped; with arrays if
+    `shown`.
+    """
     truth, step = media.photograph(data, cell.data)
     observed = holes.simulate(truth.shape, cell.ratio, "entries", np.random.default_rng([cell.seed, HOLES_STREAM]))
     done = complete(cell, truth, observed, ordered_modes=(0, 1), resolution=step)
@@ -37,7 +39,8 @@ def photograph(cell, data, shown):
 
 
 def clip(cell, data, shown):
-    """Outcome of a clip with noise and a mask on frames 0, 2, 4 ...: the estimate of all entries, clipped; with arrays if `shown`.
+    """Outcome of a clip with noise and a mask on frames 0, 2, 4 ...: the estimate of all entries, clipped; with arrays
+    if `shown`.
 
     PSNR is of the squared error pooled over all entries, SSIM the mean of the frames'.
     """
@@ -48,7 +51,9 @@ def clip(cell, data, shown):
     rng = np.random.default_rng([cell.seed, NOISE_STREAM])
     noisy = truth + NOISE_STD * rng.standard_normal(truth.shape)
     frames = truth.ndim - 1
-    done = complete(cell, noisy, observed, ordered_modes=(0, 1, frames), frames=frames, noise_std=NOISE_STD, resolution=step)
+    done = complete(
+        cell, noisy, observed, ordered_modes=(0, 1, frames), frames=frames, noise_std=NOISE_STD, resolution=step
+    )
     estimate = np.clip(done.completion.mean, 0, 1)
     ssims = [metrics.ssim(truth[..., t], estimate[..., t], 1.0) for t in range(truth.shape[-1])]
     found = {
@@ -68,7 +73,11 @@ def _coverage(values, completion, hidden):
 
 
 def _arrays(truth, incomplete, estimate):
-    return {"truth": to_bytes(truth, 0, 1), "incomplete": to_bytes(incomplete, 0, 1), "estimate": to_bytes(estimate, 0, 1)}
+    return {
+        "truth": to_bytes(truth, 0, 1),
+        "incomplete": to_bytes(incomplete, 0, 1),
+        "estimate": to_bytes(estimate, 0, 1),
+    }
 
 
 def tables(name, words, records, columns, figure_of_the_paper, ours=OURS):
@@ -92,16 +101,35 @@ def tables(name, words, records, columns, figure_of_the_paper, ours=OURS):
             return found and found[i]
 
         made += [
-            comparison(f"{name}-{metric}", f"{label}, {words}", records, metric, columns, paper=figure_of_the_paper and paper,
-                       higher=higher, digits=digits),
-            standing(f"standing-{metric}", f"{label} of ours beside the best competitor", records, metric, columns, ours, beside=beside,
-                     higher=higher, digits=digits),
-        ]  # fmt: skip
+            comparison(
+                f"{name}-{metric}",
+                f"{label}, {words}",
+                records,
+                metric,
+                columns,
+                paper=figure_of_the_paper and paper,
+                higher=higher,
+                digits=digits,
+            ),
+            standing(
+                f"standing-{metric}",
+                f"{label} of ours beside the best competitor",
+                records,
+                metric,
+                columns,
+                ours,
+                beside=beside,
+                higher=higher,
+                digits=digits,
+            ),
+        ]
     return [*made, comparison("seconds", "Seconds of one run", records, "seconds", columns, digits=1)]
 
 
 def galleries(records, words):
-    """(key, title, PNG) of each group of records that keep pictures of the same data: truth, incomplete, and every method with a detail."""
+    """(key, title, PNG) of each group of records that keep pictures of the same data: truth, incomplete, and every
+    method with a detail.
+    """
     shown = [each for each in records if each["arrays"]]
     made = []
     for data, ratio in dict.fromkeys((each["data"], each["ratio"]) for each in shown):

@@ -18,7 +18,11 @@ def _suites(ctx, param, incomplete):
 
     from .. import bench as experiment
 
-    return [CompletionItem(suite.name, help=suite.summary) for suite in experiment.SUITES.values() if suite.name.startswith(incomplete)]
+    return [
+        CompletionItem(suite.name, help=suite.summary)
+        for suite in experiment.SUITES.values()
+        if suite.name.startswith(incomplete)
+    ]
 
 
 @click.command(short_help="Run an experiment of the paper, or others: tables and figures.")
@@ -26,15 +30,31 @@ def _suites(ctx, param, incomplete):
 @options.config(options.own_table)
 @click.option("-o", "--output", type=_path, metavar="FOLDER", help="Folder for the results, made if missing.")
 @click.option(
-    "--data", type=_path, metavar="FOLDER", help="Pictures, clips and faces of your own, for the suites that take some; see docs/bench.md."
+    "--data",
+    type=_path,
+    metavar="FOLDER",
+    help="Pictures, clips and faces of your own, for the suites that take some; see docs/bench.md.",
 )
 @click.option("--methods", type=options.Listed(str, "a,b", once=True), help="Methods to run.  [default: the suite's]")
-@click.option("--ratios", type=options.Listed(options.FiniteRange(0, 1, max_open=True), "0.7,0.9", once=True),
-              help="Shares that are missing.  [default: the suite's]")  # fmt: skip
-@click.option("--seeds", type=click.IntRange(1), metavar="N", help="Runs of each combination: seeds 0 to N - 1.  [default: the suite's]")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Runs at the same time.")
-@click.option("--cluster", metavar="ADDRESS",
-              help="Run on the workers of the Dask scheduler at tcp://HOST:PORT, in place of --jobs; see docs/scale.md.")  # fmt: skip
+@click.option(
+    "--ratios",
+    type=options.Listed(options.FiniteRange(0, 1, max_open=True), "0.7,0.9", once=True),
+    help="Shares that are missing.  [default: the suite's]",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Runs of each combination: seeds 0 to N - 1.  [default: the suite's]",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Runs at the same time."
+)
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Run on the workers of the Dask scheduler at tcp://HOST:PORT, in place of --jobs; see docs/scale.md.",
+)
 @click.option("--threads", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Threads of each run.")
 @click.option(
     "--timeout",
@@ -45,7 +65,12 @@ def _suites(ctx, param, incomplete):
     help="Give up a run that takes longer, and note that it did.",
 )
 @click.option("--resume", is_flag=True, help="Go on with what FOLDER holds, which must be of the same options.")
-@click.option("--list", "as_list", is_flag=True, help="List the suites, how many runs each has and about how long they take; run nothing.")
+@click.option(
+    "--list",
+    "as_list",
+    is_flag=True,
+    help="List the suites, how many runs each has and about how long they take; run nothing.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the results, or the list, as JSON on standard output.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @click.option("-v", "--verbose", is_flag=True, expose_value=False, help="Print tracebacks of unexpected errors.")
@@ -55,11 +80,29 @@ def _suites(ctx, param, incomplete):
     help="Show progress: a bar on a terminal, else a plain line now and then.  [default: shown, unless -q]",
 )
 @click.pass_context
-def bench(ctx, suite, output, data, methods, ratios, seeds, jobs, cluster, threads, timeout, resume, as_list, as_json, quiet, progress):
+def bench(
+    ctx,
+    suite,
+    output,
+    data,
+    methods,
+    ratios,
+    seeds,
+    jobs,
+    cluster,
+    threads,
+    timeout,
+    resume,
+    as_list,
+    as_json,
+    quiet,
+    progress,
+):
     """Run the experiments of SUITE: a grid of methods, data, missing ratios and seeds.
 
-    FOLDER gets results.json with a record for each run, results.csv, tables.md with the figures of the paper beside, figures as PNG,
-    and report.html with everything. A run that fails is a record that says so. 'tdc bench --list' names the suites.
+    FOLDER gets results.json with a record for each run, results.csv, tables.md with the figures of the paper beside,
+    figures as PNG, and report.html with everything. A run that fails is a record that says so. 'tdc bench --list' names
+    the suites.
     """
     import time
 
@@ -83,7 +126,11 @@ def bench(ctx, suite, output, data, methods, ratios, seeds, jobs, cluster, threa
 
     start = time.perf_counter()
     plan = experiment.get(suite)
-    if data is not None and not plan.media and ctx.get_parameter_source("data") is click.core.ParameterSource.COMMANDLINE:
+    if (
+        data is not None
+        and not plan.media
+        and ctx.get_parameter_source("data") is click.core.ParameterSource.COMMANDLINE
+    ):
         raise click.UsageError(f"suite {suite} has data of its own; leave out --data", ctx)
     if cluster is not None and data is not None:
         chosen["data"] = data.absolute()
@@ -112,7 +159,10 @@ def bench(ctx, suite, output, data, methods, ratios, seeds, jobs, cluster, threa
         failed = sum(each["status"] != "done" for each in kept.records)
         rest = f", {failed} of them failed" if failed else ""
         page = output / report.PAGE
-        echo(f"{output}: {_runs(len(kept.records))} of suite {suite}{rest}, {time.perf_counter() - start:.1f} s; see {page}")
+        echo(
+            f"{output}: {_runs(len(kept.records))} of suite {suite}{rest}, {time.perf_counter() - start:.1f} s; see "
+            f"{page}"
+        )
     _tell_failures(kept.records, quiet)
     if hasattr(plan.load(), "check"):
         broken = plan.load().check(kept.records)
@@ -125,7 +175,9 @@ def bench(ctx, suite, output, data, methods, ratios, seeds, jobs, cluster, threa
 
 @contextlib.contextmanager
 def _of_cluster(address, data):
-    """Within the block, what `bench.run.run` is told of who does the work: the workers of a cluster, which must see the user's media."""
+    """Within the block, what `bench.run.run` is told of who does the work: the workers of a cluster, which must see the
+    user's media.
+    """
     from ..run.cluster import connected
 
     with connected(address, reads=[data] if data else [], processes=True) as cluster:
@@ -158,7 +210,13 @@ def _planned(suite, chosen):
 
     choice, cells = experiment.plan(suite, **chosen)
     hours = sum(map(suite.load().seconds, cells)) / 3600
-    return {"name": suite.name, "summary": suite.summary, "runs": len(cells), "seeds": choice.seeds or 1, "hours": round(hours, 3)}
+    return {
+        "name": suite.name,
+        "summary": suite.summary,
+        "runs": len(cells),
+        "seeds": choice.seeds or 1,
+        "hours": round(hours, 3),
+    }
 
 
 def _list(rows, as_json):

@@ -11,7 +11,12 @@ from .streams import echo
 
 SOME_FAILED = 3
 LONG_COMPILATION = 5.0  # seconds; loading what was compiled before takes less
-_PASSED_OVER = {"hidden": "hidden {}", "other": "other kinds {}", "masks": "masks {}", "folders": "folders {} (--recursive enters them)"}
+_PASSED_OVER = {
+    "hidden": "hidden {}",
+    "other": "other kinds {}",
+    "masks": "masks {}",
+    "folders": "folders {} (--recursive enters them)",
+}
 
 
 def complete_many(template, inputs, *, recursive, mask_suffix, fail_fast, as_json, dry_run, quiet, verbose, progress):
@@ -104,7 +109,12 @@ def _tell(records, quiet, verbose):
         for alike in told.values():
             more = f" (and {len(alike) - 1} more like it)" if len(alike) > 1 else ""
             echo(f"tdc: warning: {options.worded(alike[0])}{more}", err=True)
-        tell_compilation(max((r.report["timing"]["compile"] for r in records if r.status == "done" and "timing" in r.report), default=0))
+        tell_compilation(
+            max(
+                (r.report["timing"]["compile"] for r in records if r.status == "done" and "timing" in r.report),
+                default=0,
+            )
+        )
     for record in records:
         if record.error is not None:
             echo(f"tdc: {options.worded(record.error)}", err=True)
@@ -121,9 +131,15 @@ def _gist(text, record):
 
 def _in_words(output, summary):
     """Lines for a human."""
-    counts = [(summary.count("skipped"), "skipped"), (summary.count("failed"), "failed"), (summary.count("not_run"), "not begun")]
+    counts = [
+        (summary.count("skipped"), "skipped"),
+        (summary.count("failed"), "failed"),
+        (summary.count("not_run"), "not begun"),
+    ]
     rest = "".join(f", {count} {what}" for count, what in counts if count)
-    line = f"{output}: {summary.count('done')} of {len(summary.records)} pictures completed{rest}, {summary.seconds:.1f} s"
+    line = (
+        f"{output}: {summary.count('done')} of {len(summary.records)} pictures completed{rest}, {summary.seconds:.1f} s"
+    )
     return [line, *_lacking(summary), *_passed_over(summary)]
 
 
@@ -165,7 +181,9 @@ def _describe(summary, as_json):
     """What a dry run has found: a line a file, and the sum."""
     from ..run import cost
 
-    found = [record for record in summary.records if record.status == "done"]  # a file that was skipped has the report of its run
+    found = [
+        record for record in summary.records if record.status == "done"
+    ]  # a file that was skipped has the report of its run
     whole = cost.together([record.report["estimate"] for record in found], summary.jobs)
     if as_json:
         from ..run.report import dumps

@@ -13,21 +13,28 @@ from .folder import complete_many
 @click.command(short_help="Fill in the missing pixels of pictures and of folders of pictures.")
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=options.File())
 @click.option(
-    "-o", "--output", type=options.File(str), required=True, help="File to write, or a folder to write into, or - for standard output."
+    "-o",
+    "--output",
+    type=options.File(str),
+    required=True,
+    help="File to write, or a folder to write into, or - for standard output.",
 )
 @options.declared(PICTURE)
 @options.dry_run
 @options.telling
 @options.config(options.own_table)
 @click.pass_context
-def complete_image(ctx, inputs, output, mask_suffix, recursive, fail_fast, json, dry_run, quiet, verbose, progress, **chosen):
-    """Fill in the missing pixels of the picture INPUT: PNG, JPEG, JPEG XL, TIFF, WebP, BMP or a .npy array; - is standard input.
+def complete_image(
+    ctx, inputs, output, mask_suffix, recursive, fail_fast, json, dry_run, quiet, verbose, progress, **chosen
+):
+    """Fill in the missing pixels of the picture INPUT: PNG, JPEG, JPEG XL, TIFF, WebP, BMP or a .npy array; - is
+    standard input.
 
-    Several pictures, or a folder of them, are completed into the folder OUTPUT, which mirrors the folder; what else is written goes to
-    folders too.
+    Several pictures, or a folder of them, are completed into the folder OUTPUT, which mirrors the folder; what else is
+    written goes to folders too.
 
-    What is missing is said by a mask, white = missing, by transparency, by a colour, by NaN in floats, or simulated with
-    --missing-ratio. Known pixels come back bit for bit unless a noise level is given or the output is a JPEG.
+    What is missing is said by a mask, white = missing, by transparency, by a colour, by NaN in floats, or simulated
+    with --missing-ratio. Known pixels come back bit for bit unless a noise level is given or the output is a JPEG.
     """
     if json and output == STANDARD:
         raise click.UsageError("--json and -o - both want standard output; write the report with --report FILE", ctx)
@@ -50,7 +57,9 @@ def complete_image(ctx, inputs, output, mask_suffix, recursive, fail_fast, json,
         if json:
             raise click.UsageError("--json tells of one picture; name a --page, or leave it out", ctx)
         if request.cluster is not None:
-            raise click.UsageError("--cluster is for one picture or a folder of them; name a --page, or leave it out", ctx)
+            raise click.UsageError(
+                "--cluster is for one picture or a folder of them; name a --page, or leave it out", ctx
+            )
         del how["as_json"]
         return single.complete_pages(one, **how)
     return single.complete(one, **how)
@@ -77,5 +86,7 @@ def _of_one(request, path, into_folder, mask_suffix):
 def _in_folder(folder, input, extension):
     """Path in `folder` for the result of `input`: its name, with another extension where one is given."""
     if str(input) == STANDARD:
-        raise click.UsageError(f"-o {folder} is a folder, and standard input has no name; name a file in it", click.get_current_context())
+        raise click.UsageError(
+            f"-o {folder} is a folder, and standard input has no name; name a file in it", click.get_current_context()
+        )
     return folder / (input.with_suffix(f".{extension}") if extension else input).name

@@ -4,8 +4,21 @@ import click
 
 from .streams import echo
 
-_LIBRARIES = ("numpy", "scipy", "numba", "scikit-image", "pillow", "tifffile", "imagecodecs", "h5py", "av", "matplotlib", "click",
-              "arviz-stats", "threadpoolctl")  # fmt: skip
+_LIBRARIES = (
+    "numpy",
+    "scipy",
+    "numba",
+    "scikit-image",
+    "pillow",
+    "tifffile",
+    "imagecodecs",
+    "h5py",
+    "av",
+    "matplotlib",
+    "click",
+    "arviz-stats",
+    "threadpoolctl",
+)
 # Packages that add something where they are installed, by the names under which they come.
 _OPTIONAL = {
     "opencv": ("opencv-python-headless", "opencv-python", "opencv-contrib-python-headless", "opencv-contrib-python"),
@@ -68,7 +81,9 @@ def _linear_algebra():
     """Every BLAS and every pool of threads that is loaded."""
     from threadpoolctl import threadpool_info
 
-    return sorted({f"{p['internal_api']} {p['version'] or '(no version)'}, {p['num_threads']} threads" for p in threadpool_info()})
+    return sorted(
+        {f"{p['internal_api']} {p['version'] or '(no version)'}, {p['num_threads']} threads" for p in threadpool_info()}
+    )
 
 
 def _version(*packages):

@@ -46,7 +46,9 @@ class _ClosedPipe(Exception):
 
 
 class _Terminated(KeyboardInterrupt):
-    """Another program, as the system before it goes down, asked this one to end: the same is cleaned up as after Ctrl-C."""
+    """Another program, as the system before it goes down, asked this one to end: the same is cleaned up as after
+    Ctrl-C.
+    """
 
 
 class _Interrupted(Exception):
@@ -115,7 +117,10 @@ class Group(click.Group):
         from ..memory import lacking
 
         if lacking(error):
-            return _complain("not enough memory; try a smaller input, fewer threads, or raise the limit of the process (ulimit -v)", 1)
+            return _complain(
+                "not enough memory; try a smaller input, fewer threads, or raise the limit of the process (ulimit -v)",
+                1,
+            )
         if isinstance(error, OSError):
             # What has a name is looked at before the work, or within `options.working`.
             return _complain(options.in_words(error), 2 if error.filename else 1)
@@ -125,7 +130,8 @@ class Group(click.Group):
 
 
 def _a_shell_asks():
-    """Whether the environment is that of a shell that completes what was typed, or of one that wants the script for it."""
+    """Whether the environment is that of a shell that completes what was typed, or of one that wants the script for it.
+    """
     shell, _, what = os.environ[_COMPLETION].partition("_")
     asked = what == "source" or ("COMP_WORDS" in os.environ and os.environ.get("COMP_CWORD", "0").isdigit())
     return shell in ("bash", "zsh", "fish") and what in ("source", "complete") and asked
@@ -143,7 +149,9 @@ def _no_current_folder():
 @contextlib.contextmanager
 def _no_python_warnings():
     """Within the block, what libraries tell programmers does not reach the user, unless ``python -W`` asks for it."""
-    logging.lastResort = logging.NullHandler()  # matplotlib and tifffile log warnings, which without a handler go to standard error
+    logging.lastResort = (
+        logging.NullHandler()
+    )  # matplotlib and tifffile log warnings, which without a handler go to standard error
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
@@ -191,6 +199,6 @@ def main():
     """Fill in the missing parts of pictures, clips and tensors, and say how sure the result is.
 
     Every option can also be given by an environment variable (TDC_COMPLETE_IMAGE_SEED=1) or in a file
-    (tdc --config tdc.toml ..., with a table [complete-image]). A flag comes before the environment, the environment before the
-    file, the file before the default.
+    (tdc --config tdc.toml ..., with a table [complete-image]). A flag comes before the environment, the environment
+    before the file, the file before the default.
     """

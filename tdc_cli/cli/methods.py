@@ -20,7 +20,12 @@ def methods_list(name, as_json):
     if name is None:
         rows = list(methods.REGISTRY.values())
         if as_json:
-            _print([{"name": m.name, "summary": m.summary, "uncertainty": m.uncertainty, "orders": list(m.orders)} for m in rows])
+            _print(
+                [
+                    {"name": m.name, "summary": m.summary, "uncertainty": m.uncertainty, "orders": list(m.orders)}
+                    for m in rows
+                ]
+            )
             return
         width = max(len(m.name) for m in rows)
         for method in rows:

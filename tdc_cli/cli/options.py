@@ -1,4 +1,6 @@
-"""Options of commands, made from their declarations or shared by several commands, and how commands tell failures apart."""
+"""Options of commands, made from their declarations or shared by several commands, and how commands tell failures
+apart.
+"""
 
 import contextlib
 import math
@@ -155,8 +157,8 @@ def config(commands):
     Parameters
     ----------
     commands : callable
-        ``commands(ctx)`` returns name to click command for every command that may have a table; None in place of a command: its table is
-        left to others.
+        ``commands(ctx)`` returns name to click command for every command that may have a table; None in place of a
+        command: its table is left to others.
     """
 
     def load(ctx, param, value):
@@ -184,13 +186,19 @@ def config(commands):
 
 def consulted(ctx):
     """Name in messages to path of the configuration files that were read for a command."""
-    return {f"configuration{f' {k + 1}' if k else ''}": path for k, path in enumerate(ctx.meta.get(_CONFIGURATIONS, ()))}
+    return {
+        f"configuration{f' {k + 1}' if k else ''}": path for k, path in enumerate(ctx.meta.get(_CONFIGURATIONS, ()))
+    }
 
 
 def _tables(path, commands):
-    """Content of a configuration file with keys as click names them; ConfigError for what is no TOML and what no command knows."""
+    """Content of a configuration file with keys as click names them; ConfigError for what is no TOML and what no
+    command knows.
+    """
     if not Path(path).is_file():
-        raise ConfigError(f"{path}: {'not a regular file' if Path(path).exists() else 'no such file'}; name a file of TOML")
+        raise ConfigError(
+            f"{path}: {'not a regular file' if Path(path).exists() else 'no such file'}; name a file of TOML"
+        )
     try:
         return _known(path, tomllib.loads(Path(path).read_text(encoding="utf-8")), commands)
     except (ValueError, OSError) as error:  # of the syntax, of the encoding, of integers with thousands of digits
@@ -204,21 +212,28 @@ def _known(path, tables, commands):
     made = {}
     for name, table in tables.items():
         if name in commands and not isinstance(table, dict):
-            raise ConfigError(f"{path}: {name} is {table!r}; it must be a table: a line [{name}], and the keys below it")
+            raise ConfigError(
+                f"{path}: {name} is {table!r}; it must be a table: a line [{name}], and the keys below it"
+            )
         if name not in commands:
-            raise ConfigError(f"{path}: no command '{name}'; write one table a command: {', '.join(f'[{c}]' for c in commands)}")
+            raise ConfigError(
+                f"{path}: no command '{name}'; write one table a command: {', '.join(f'[{c}]' for c in commands)}"
+            )
         if commands[name] is None:
             continue
         known = {}
         for parameter in commands[name].params:
             if isinstance(parameter, click.Option) and parameter.expose_value:
-                known |= {opt.lstrip("-").replace("-", "_"): parameter for opt in parameter.opts if opt.startswith("--")}
+                known |= {
+                    opt.lstrip("-").replace("-", "_"): parameter for opt in parameter.opts if opt.startswith("--")
+                }
         made[name] = {}
         for key, value in table.items():
             parameter = known.get(key.replace("-", "_"))
             if parameter is None:
                 raise ConfigError(
-                    f"{path}: [{name}] has no key '{key}'; its keys are the long options: {', '.join(sorted(known)).replace('_', '-')}"
+                    f"{path}: [{name}] has no key '{key}'; its keys are the long options: "
+                    f"{', '.join(sorted(known)).replace('_', '-')}"
                 )
             if parameter.multiple:
                 value = _repeated(value, parameter)
@@ -253,7 +268,9 @@ def _check_kind(path, name, key, value, parameter):
         fits, wanted = isinstance(value, bool), "true or false"
     elif parameter.multiple:
         fits = isinstance(value, list) and all(isinstance(each, str) for each in value)
-        wanted = 'a table, or a list such as ["KEY=VALUE"]' if _takes_pairs(parameter) else "one value, or a list of them"
+        wanted = (
+            'a table, or a list such as ["KEY=VALUE"]' if _takes_pairs(parameter) else "one value, or a list of them"
+        )
     else:
         fits, wanted = isinstance(value, (str, int, float)) and not isinstance(value, bool), "a number or a string"
     if not fits or "\0" in str(value):
@@ -392,7 +409,9 @@ def single(name):
 telling = stack(
     click.option("--json", is_flag=True, help="Print the report as JSON, and nothing else, on standard output."),
     click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
-    click.option("-v", "--verbose", is_flag=True, help="Print the parameters in force, and tracebacks of unexpected errors."),
+    click.option(
+        "-v", "--verbose", is_flag=True, help="Print the parameters in force, and tracebacks of unexpected errors."
+    ),
     click.option(
         "--progress/--no-progress",
         default=None,
@@ -405,7 +424,8 @@ dry_run = click.option("--dry-run", is_flag=True, help="Check everything, say wh
 def worded(text):
     """A message with options as they are written on the command line in place of the names of fields in backticks.
 
-    Below the command line nothing knows of options: a message says ``give `mask_dilate=2` ``, which a caller from Python understands.
+    Below the command line nothing knows of options: a message says ``give `mask_dilate=2` ``, which a caller from
+    Python understands.
     """
 
     def option(found):

@@ -82,7 +82,11 @@ def _compiling():
 
     def say():
         with contextlib.suppress(OSError, ValueError):  # standard error may be gone
-            print("tdc: compiling, once after an installation; about half a minute on an idle machine", file=sys.stderr, flush=True)
+            print(
+                "tdc: compiling, once after an installation; about half a minute on an idle machine",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def tell(done, total, label):
         nonlocal timer

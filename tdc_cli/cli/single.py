@@ -14,7 +14,9 @@ from .streams import echo
 
 
 def request(ctx, kind, input, output, chosen):
-    """`Request` from the options of a command, which have the names of its fields; ConfigError where no library could be loaded."""
+    """`Request` from the options of a command, which have the names of its fields; ConfigError where no library could
+    be loaded.
+    """
     check_room()
     command = tuple((ctx.obj or {}).get("command", ()))
     return Request(kind=kind, input=input, output=output, command=command, consulted=options.consulted(ctx), **chosen)
@@ -149,7 +151,9 @@ def _regions(plan):
         high, wide = (max(stop - start for start, stop in (r.seen[axis] for r in plan.regions)) for axis in (1, 2))
         size = f"{wide}x{high} pixels, margins and all"
         count = len(plan.regions)
-        parts.append(f"{count} regions of up to {size}, {plan.workers} at a time" if count > 1 else f"one region of {size}")
+        parts.append(
+            f"{count} regions of up to {size}, {plan.workers} at a time" if count > 1 else f"one region of {size}"
+        )
     return ", ".join([*parts, cost.in_words(plan.estimate)])
 
 
@@ -166,15 +170,15 @@ def _describe(plan, as_json):
     if in_time:
         changed = sum(plan.changed(number) for number in range(source.count))
         line = (
-            f"{source.path}: {source.count} frames of {source.shape[1]}x{source.shape[0]}, {missing['ratio']:.1%} of the entries missing, "
-            f"{changed} frames to be completed by {plan.method.name}"
+            f"{source.path}: {source.count} frames of {source.shape[1]}x{source.shape[0]}, {missing['ratio']:.1%} of "
+            f"the entries missing, {changed} frames to be completed by {plan.method.name}"
         )
     else:
         which = {"mask": missing["mask"], "color": plan.request.mask_color}.get(missing["source"])
         how = SAID_BY[missing["source"]] + (f" {which}" if which else "")
         line = (
-            f"{source.path}: {missing['count']} of {plan.incomplete.entries} entries missing ({missing['ratio']:.1%}) {how}, "
-            f"to be completed by {plan.method.name}"
+            f"{source.path}: {missing['count']} of {plan.incomplete.entries} entries missing ({missing['ratio']:.1%}) "
+            f"{how}, to be completed by {plan.method.name}"
         )
     echo(line)
     for name, path in plan.request.outputs.items():

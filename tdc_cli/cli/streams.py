@@ -17,7 +17,9 @@ def echo(*lines, err=False):
 
 
 def _abandon(stream):
-    """Lead what is still to come on `stream` nowhere, so that the interpreter does not fail when it flushes it at its exit."""
+    """Lead what is still to come on `stream` nowhere, so that the interpreter does not fail when it flushes it at its
+    exit.
+    """
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
@@ -58,10 +60,11 @@ class Unfailing:
 
 @contextlib.contextmanager
 def _whole_output():
-    """Within the block, what is written to standard output is written whole, or the writing fails; the interpreter's exit does not.
+    """Within the block, what is written to standard output is written whole, or the writing fails; the interpreter's
+    exit does not.
 
-    Where ``PYTHONUNBUFFERED`` or ``python -u`` takes its buffer away, a write to a disk that is nearly full, or to a pipe, may end halfway
-    and say so in what it returns only, which hardly anybody looks at.
+    Where ``PYTHONUNBUFFERED`` or ``python -u`` takes its buffer away, a write to a disk that is nearly full, or to a
+    pipe, may end halfway and say so in what it returns only, which hardly anybody looks at.
     """
     before = sys.stdout
     if isinstance(getattr(before, "buffer", None), io.RawIOBase):
@@ -82,9 +85,11 @@ def _whole_output():
 
 @contextlib.contextmanager
 def guarded():
-    """Within the block, writing to standard error never fails, and no file that is opened takes the number of a standard stream.
+    """Within the block, writing to standard error never fails, and no file that is opened takes the number of a
+    standard stream.
 
-    With a standard stream closed, the next file would get its number, and what a library prints would go into that file.
+    With a standard stream closed, the next file would get its number, and what a library prints would go into that
+    file.
     """
     for number in range(3):
         try:

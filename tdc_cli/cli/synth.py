@@ -24,33 +24,80 @@ def _method_lists(ctx, param, incomplete):
 
 
 @click.command(short_help="Draw a synthetic problem with known truth, complete it, and judge the methods.")
-@click.option("--shape", type=options.Listed(int, "30,30,30"), default="30,30,30", show_default=True, help="Size of every mode.")
+@click.option(
+    "--shape", type=options.Listed(int, "30,30,30"), default="30,30,30", show_default=True, help="Size of every mode."
+)
 @click.option("--rank", type=click.IntRange(1), default=5, show_default=True, help="CP rank of the low-rank part X.")
-@click.option("--kind", type=click.Choice(RESIDUAL_LAWS), default="mixture-shifted", show_default=True, help="Law of the rest, E.")
-@click.option("--missing-ratio", type=options.FiniteRange(0, 1, max_open=True), default=0.7, show_default=True, metavar="SHARE",
-              help="Share of the entries that is hidden.")  # fmt: skip
-@click.option("--noise-std", type=options.FiniteRange(0), default=NOISE_STD, metavar="SD",
-              help="Standard deviation of the noise on every entry; told to methods with a noise level.  [default: 0.0316]")  # fmt: skip
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the problem and of the methods' draws.")
-@click.option("--problem", type=options.File(), metavar="FILE.npz", help="Read the problem that -o has written; nothing is drawn.")
+@click.option(
+    "--kind", type=click.Choice(RESIDUAL_LAWS), default="mixture-shifted", show_default=True, help="Law of the rest, E."
+)
+@click.option(
+    "--missing-ratio",
+    type=options.FiniteRange(0, 1, max_open=True),
+    default=0.7,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of the entries that is hidden.",
+)
+@click.option(
+    "--noise-std",
+    type=options.FiniteRange(0),
+    default=NOISE_STD,
+    metavar="SD",
+    help="Standard deviation of the noise on every entry; told to methods with a noise level.  [default: 0.0316]",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the problem and of the methods' draws."
+)
+@click.option(
+    "--problem", type=options.File(), metavar="FILE.npz", help="Read the problem that -o has written; nothing is drawn."
+)
 @click.option("-o", "--output", type=options.File(), metavar="FILE.npz", help="Write the problem with its truth.")
-@click.option("--methods", type=options.Listed(str, "datc,fbcp"), default=DEFAULT_METHODS[TENSOR], show_default=True, metavar="a,b",
-              shell_complete=_method_lists, help="Methods to complete it by, with commas between.")  # fmt: skip
+@click.option(
+    "--methods",
+    type=options.Listed(str, "datc,fbcp"),
+    default=DEFAULT_METHODS[TENSOR],
+    show_default=True,
+    metavar="a,b",
+    shell_complete=_method_lists,
+    help="Methods to complete it by, with commas between.",
+)
 @options.single("param")
 @click.option("--report", type=options.File(), metavar="PATH", help="Write what --json prints.")
-@click.option("--plot", type=options.File(), metavar="FOLDER", help="Write figures: densities.png, weights.png, and convergence.png of "
-              "methods that sample.")  # fmt: skip
+@click.option(
+    "--plot",
+    type=options.File(),
+    metavar="FOLDER",
+    help="Write figures: densities.png, weights.png, and convergence.png of methods that sample.",
+)
 @options.single("threads")
 @options.single("overwrite")
 @options.telling
 @options.config(options.own_table)
 @click.pass_context
-def synth(ctx, methods, param, problem, output, report, plot, threads, overwrite, json, quiet, verbose, progress, seed, **drawn):
-    """Draw a tensor L = X + E with X of low rank, hide entries of L with noise, complete it, and compare with the truth.
+def synth(
+    ctx,
+    methods,
+    param,
+    problem,
+    output,
+    report,
+    plot,
+    threads,
+    overwrite,
+    json,
+    quiet,
+    verbose,
+    progress,
+    seed,
+    **drawn,
+):
+    """Draw a tensor L = X + E with X of low rank, hide entries of L with noise, complete it, and compare with the
+    truth.
 
-    The five kinds of E are zero; Gaussian with mean 0.1 and variance 0.01; sparse, a tenth uniform in [-2, 2]; a mixture of that with
-    two Gaussians of mean zero; and one whose parts have other means. Printed are rank, relative errors (RRE) against L and X beside that
-    of an oracle, and the mixture that was found beside the true one.
+    The five kinds of E are zero; Gaussian with mean 0.1 and variance 0.01; sparse, a tenth uniform in [-2, 2]; a
+    mixture of that with two Gaussians of mean zero; and one whose parts have other means. Printed are rank, relative
+    errors (RRE) against L and X beside that of an oracle, and the mixture that was found beside the true one.
     """
     # What a configuration file says of every problem is no contradiction.
     unsaid = (click.core.ParameterSource.DEFAULT, click.core.ParameterSource.DEFAULT_MAP)
@@ -76,9 +123,18 @@ def synth(ctx, methods, param, problem, output, report, plot, threads, overwrite
     with options.working(), shown(progress if progress is not None else not quiet) as monitor:
         for method, config in plans:
             trials.append(
-                trial.run(source, method, config, seed=seed, threads_limit=threads, command=command, outputs=chosen.named(plans),
-                          monitor=monitor, watched=plot is not None)
-            )  # fmt: skip
+                trial.run(
+                    source,
+                    method,
+                    config,
+                    seed=seed,
+                    threads_limit=threads,
+                    command=command,
+                    outputs=chosen.named(plans),
+                    monitor=monitor,
+                    watched=plot is not None,
+                )
+            )
         files.write(chosen, source, trials)
     reports = [done.report for done in trials]
     if json:

@@ -15,12 +15,13 @@ from . import options, single
 @options.config(options.own_table)
 @click.pass_context
 def complete_tensor(ctx, input, output, json, dry_run, quiet, verbose, progress, **chosen):
-    """Fill in the missing entries of the tensor INPUT, an array with 2 to 6 modes: .npy, .npz, .mat, or TIFF; - is standard input.
+    """Fill in the missing entries of the tensor INPUT, an array with 2 to 6 modes: .npy, .npz, .mat, or TIFF; - is
+    standard input.
 
     Where a file holds several arrays, FILE:NAME says which one is meant, as in data.npz:flow.
 
-    What is missing is NaN, or marked by a mask, or simulated with --missing-ratio. Known entries come back bit for bit unless a noise
-    level is given.
+    What is missing is NaN, or marked by a mask, or simulated with --missing-ratio. Known entries come back bit for bit
+    unless a noise level is given.
     """
     if json and str(output) == STANDARD:
         raise click.UsageError("--json and -o - both want standard output; write the report with --report FILE", ctx)

@@ -16,10 +16,12 @@ TOLERANCE = 1e-3
 
 
 def copy(values, hole, blank, pixels, origins):
-    """Values of the pixels of a hole, copied and corrected by a smooth field so that differences of neighbours are those at the origins.
+    """Values of the pixels of a hole, copied and corrected by a smooth field so that differences of neighbours are
+    those at the origins.
 
-    With u the values, c the copies and e = u - c, the sum over neighbours ``(e_q - e_p - r_pq)^2`` plus ``FADING e_p^2`` is least; r_pq is
-    what the difference of copies must change to be that which both origins show (their mean), and e = 0 outside of the hole.
+    With u the values, c the copies and e = u - c, the sum over neighbours ``(e_q - e_p - r_pq)^2`` plus ``FADING
+    e_p^2`` is least; r_pq is what the difference of copies must change to be that which both origins show (their mean),
+    and e = 0 outside of the hole.
 
     Parameters
     ----------
@@ -56,8 +58,10 @@ def copy(values, hole, blank, pixels, origins):
         there = here + step
         wanted, votes = np.zeros((len(here), flat.shape[1])), np.zeros((len(here), 1))
         # What the origin of the one says of the pair, and that of the other.
-        for first, second, sure in ((origin[here], origin[here] + step, inside(origin[here])),
-                                    (origin[there] - step, origin[there], hole.ravel()[there] & inside(origin[there], -down, -across))):
+        for first, second, sure in (
+            (origin[here], origin[here] + step, inside(origin[here])),
+            (origin[there] - step, origin[there], hole.ravel()[there] & inside(origin[there], -down, -across)),
+        ):
             sure = sure & known[np.clip(first, 0, hole.size - 1)] & known[np.clip(second, 0, hole.size - 1)]
             wanted[sure] += flat[second[sure]] - flat[first[sure]]
             votes[sure] += 1

@@ -1,15 +1,17 @@
-"""Large holes of clips: what another frame shows, moved to where it belongs; what none shows is copied from elsewhere in the same frame.
+"""Large holes of clips: what another frame shows, moved to where it belongs; what none shows is copied from elsewhere
+in the same frame.
 
-What surrounds a hole is taken to move as one affine map says (`register`). A pixel is looked for in the frames before and after, the
-nearest first, until one knows the place that it has there. What is left is filled in the frame that has most of it, as in a picture
-(`fill`), and the offset from every pixel to its source goes along the motion to the other frames, which copy from themselves. So what is
-copied holds still where its source does, moves where that moves, and has the light and the grain of its own frame.
+What surrounds a hole is taken to move as one affine map says (`register`). A pixel is looked for in the frames before
+and after, the nearest first, until one knows the place that it has there. What is left is filled in the frame that has
+most of it, as in a picture (`fill`), and the offset from every pixel to its source goes along the motion to the other
+frames, which copy from themselves. So what is copied holds still where its source does, moves where that moves, and has
+the light and the grain of its own frame.
 
 References
 ----------
-M. Granados, K. I. Kim, J. Tompkin, J. Kautz, C. Theobalt: Background inpainting for videos with dynamic objects and a free-moving
-camera, ECCV, 2012.
-J.-B. Huang, S. B. Kang, N. Ahuja, J. Kopf: Temporally coherent completion of dynamic video, ACM Trans. Graphics, 2016.
+M. Granados, K. I. Kim, J. Tompkin, J. Kautz, C. Theobalt: Background inpainting for videos with dynamic objects and a
+free-moving camera, ECCV, 2012. J.-B. Huang, S. B. Kang, N. Ahuja, J. Kopf: Temporally coherent completion of dynamic
+video, ACM Trans. Graphics, 2016.
 """
 
 from functools import cached_property
@@ -24,7 +26,8 @@ from .fill import fill
 from .pyramid import nearest
 from .register import WHOLE, View, agreement, moved, points, register, whole
 
-# Frames may differ, once moved, by this share of the variance within patches around the hole; else the one does not show the other.
+# Frames may differ, once moved, by this share of the variance within patches around the hole; else the one does not
+# show the other.
 ALIKE = 0.5
 # Places between pixels are interpolated where everything is known this many pixels around.
 SUPPORT = 2
@@ -65,7 +68,8 @@ class Clip:
         Returns
         -------
         share : (T, H, W) float32 ndarray
-            Of what was filled, how far the two frames differ around it, relative to the variance within patches; else infinite.
+            Of what was filled, how far the two frames differ around it, relative to the variance within patches; else
+            infinite.
         gap : (T, H, W) int ndarray
             How many frames away it was seen; 0 where it was not.
         """
@@ -105,16 +109,26 @@ class Clip:
         while self.hole.any():
             r = int(np.argmax(self.hole.sum(axis=(1, 2))))
             fresh, shape = self.hole[r].copy(), self.hole[r].shape
-            done = fill(self.values[r], fresh, self.blank[r], copyable & ~fresh & ~self.blank[r], rng=rng, tell=lambda share: None)
+            done = fill(
+                self.values[r],
+                fresh,
+                self.blank[r],
+                copyable & ~fresh & ~self.blank[r],
+                rng=rng,
+                tell=lambda share: None,
+            )
             self._put(r, done.pixels, done.values, done.spread)
             offsets = np.zeros((*shape, 2), int)
-            offsets[fresh] = np.stack(np.divmod(done.origins, shape[1]), axis=1) - np.stack(np.divmod(done.pixels, shape[1]), axis=1)
+            offsets[fresh] = np.stack(np.divmod(done.origins, shape[1]), axis=1) - np.stack(
+                np.divmod(done.pixels, shape[1]), axis=1
+            )
             for t in np.flatnonzero(self.hole.any(axis=(1, 2))):
                 self._follow(int(t), r, fresh, offsets, copyable)
             tell(1 - self.hole.sum() / total)
 
     def _follow(self, t, r, fresh, offsets, copyable):
-        """Fill in frame t what frame r had not known before either, `fresh` (H, W), from where `offsets` (H, W, 2) say."""
+        """Fill in frame t what frame r had not known before either, `fresh` (H, W), from where `offsets` (H, W, 2) say.
+        """
         map_, _ = self._map(t, r)
         pixels = np.flatnonzero(self.hole[t])
         rows, columns = np.divmod(pixels, fresh.shape[1])
@@ -122,14 +136,23 @@ class Clip:
         there = np.rint(places).astype(int)
         within = _inside(there, fresh.shape)
         within[within] = fresh[tuple(there[:, within])]
-        pixels, rows, columns, places, there = pixels[within], rows[within], columns[within], places[:, within], there[:, within]
+        pixels, rows, columns, places, there = (
+            pixels[within],
+            rows[within],
+            columns[within],
+            places[:, within],
+            there[:, within],
+        )
         if not len(pixels):
             return
         offset = np.rint(np.linalg.inv(map_)[:2, :2] @ offsets[tuple(there)].T).astype(int)
         origins = np.stack([rows, columns]) + offset
         own = _inside(origins, fresh.shape)
         own[own] = (self._known[t] & copyable)[tuple(origins[:, own])]
-        seen = [map_coordinates(self.values[r, ..., c], places[:, ~own], order=1, mode="nearest") for c in range(self.values.shape[3])]
+        seen = [
+            map_coordinates(self.values[r, ..., c], places[:, ~own], order=1, mode="nearest")
+            for c in range(self.values.shape[3])
+        ]
         spread = self.spread[r][tuple(there)]
         self._put(t, pixels[~own], np.stack(seen, axis=-1), spread[~own])
         if own.any():
@@ -160,12 +183,16 @@ class Clip:
         return self._registered[k]
 
     def _map(self, t, s):
-        """The map from frame t to frame s, found from these two, and the mean squared difference of the frames under it."""
+        """The map from frame t to frame s, found from these two, and the mean squared difference of the frames under
+        it.
+        """
         way, views = self._way(t, s), (self._frames[t].view, self._frames[s].view)
         return (way, agreement(*views, way)) if whole(way) or abs(s - t) == 1 else register(*views, way)
 
     def _compared(self, t, s, map_):
-        """Difference of light of two frames and standard deviation of what remains, channel by channel, from what both know."""
+        """Difference of light of two frames and standard deviation of what remains, channel by channel, from what both
+        know.
+        """
         rows, columns = points(self._known[t])
         shown, made = self._frames[s].sampled(map_, rows, columns)
         apart = self.values[t][rows[shown], columns[shown]] - made[shown]

@@ -1,4 +1,6 @@
-"""Where holes are deep: too far from what is known for an estimate to be more than a smear, and with enough around them to copy from."""
+"""Where holes are deep: too far from what is known for an estimate to be more than a smear, and with enough around them
+to copy from.
+"""
 
 import numpy as np
 from scipy.ndimage import label, maximum_filter, mean, minimum_filter, uniform_filter
@@ -9,7 +11,8 @@ SIDE = 9
 RIM = 6
 # Of the pixels within AROUND of a deep hole, this share is known; where less is, what is missing is scattered.
 AROUND, KNOWN = 8, 0.5
-# The variance of the surroundings of a pixel is the mean of those within patches of known pixels in a square about it, of these sides.
+# The variance of the surroundings of a pixel is the mean of those within patches of known pixels in a square about it,
+# of these sides.
 PATCH, SURROUNDINGS = 7, 4 * RIM + 1
 
 

@@ -1,18 +1,19 @@
 """Fill a hole so that every patch over it looks like one elsewhere.
 
-The objective is that of Wexler, Shechtman and Irani: the sum of the distances of all patches that touch the hole to the most
-similar patches outside of it. It is lowered by turns: sources are looked for by PatchMatch, then every pixel becomes the weighted
-mean of what the sources of the patches over it propose; first at a coarse scale, where the hole is a few pixels deep and is filled
-from its rim inwards, then at finer ones, each beginning with the sources of the one before. At the end every pixel is copied from
-one place, so that nothing is smeared by a mean, and `blend` balances what does not meet.
+The objective is that of Wexler, Shechtman and Irani: the sum of the distances of all patches that touch the hole to the
+most similar patches outside of it. It is lowered by turns: sources are looked for by PatchMatch, then every pixel
+becomes the weighted mean of what the sources of the patches over it propose; first at a coarse scale, where the hole is
+a few pixels deep and is filled from its rim inwards, then at finer ones, each beginning with the sources of the one
+before. At the end every pixel is copied from one place, so that nothing is smeared by a mean, and `blend` balances what
+does not meet.
 
 References
 ----------
 Y. Wexler, E. Shechtman, M. Irani: Space-time completion of video, IEEE Trans. PAMI, 2007.
-C. Barnes, E. Shechtman, A. Finkelstein, D. B. Goldman: PatchMatch: a randomized correspondence algorithm for structural image
-editing, ACM SIGGRAPH, 2009.
-A. Newson, A. Almansa, M. Fradet, Y. Gousseau, P. Perez: Video inpainting of complex scenes, SIAM J. Imaging Sci., 2014.
-A. Newson, A. Almansa, Y. Gousseau, P. Perez: Non-local patch-based image inpainting, Image Processing On Line, 2017.
+C. Barnes, E. Shechtman, A. Finkelstein, D. B. Goldman: PatchMatch: a randomized correspondence algorithm for structural
+image editing, ACM SIGGRAPH, 2009. A. Newson, A. Almansa, M. Fradet, Y. Gousseau, P. Perez: Video inpainting of complex
+scenes, SIAM J. Imaging Sci., 2014. A. Newson, A. Almansa, Y. Gousseau, P. Perez: Non-local patch-based image
+inpainting, Image Processing On Line, 2017.
 """
 
 import math
@@ -29,19 +30,20 @@ from .pyramid import Level, build, nearest
 SIZE = 7
 # The hole is at most this deep at the coarsest scale, which is at least so many patches wide.
 COARSEST_DEPTH, COARSEST_PATCHES = 4, 3
-# A scale is left out where there are fewer sources than this share of the patches to be filled: a narrow margin around a
-# hole is lost there.
+# A scale is left out where there are fewer sources than this share of the patches to be filled: a narrow margin around
+# a hole is lost there.
 FEWEST_SOURCES = 0.5
 # Distances of the neighbours whose sources a patch tries.
 JUMPS = np.array([1, 2, 4, 8])
 # Sweeps of PatchMatch between two votes, and before a ring is filled.
 SWEEPS, PEEL_SWEEPS = 2, 8
-# Votes at the coarsest and at the finest scale, in geometric steps between; a mean change below SETTLED, in units of the layers,
-# ends them.
+# Votes at the coarsest and at the finest scale, in geometric steps between; a mean change below SETTLED, in units of
+# the layers, ends them.
 COARSE_ROUNDS, FINE_ROUNDS, SETTLED = 24, 4, 0.2
 # Votes fall by this factor with every pixel that the middle of a patch lies deeper in the hole.
 CONFIDENCE = 1.3
-# Sweeps of the searches for other sources that measure the spread, each among one half of all, drawn in squares of this side.
+# Sweeps of the searches for other sources that measure the spread, each among one half of all, drawn in squares of this
+# side.
 OTHER_SWEEPS, SQUARE = 3, 16
 # The sources most like what is filled in are the smoothest: on flat ground with noise, where all are as good, the truth
 # is this many times as far from one as they are from each other.
@@ -140,7 +142,8 @@ def _solve(levels, rng, tell):
 
 
 def _peel(level, rng):
-    """Fill the hole from its rim inwards, ring by ring, comparing what is known or filled alone; returns the sources."""
+    """Fill the hole from its rim inwards, ring by ring, comparing what is known or filled alone; returns the sources.
+    """
     (height, width), half = level.hole.shape, level.size // 2
     sources = np.full(level.hole.size, -1, np.int32)
     weights = (~(level.hole | level.blank)).astype(np.int16)
@@ -149,7 +152,9 @@ def _peel(level, rng):
         if not len(rows):
             continue
         # Patches with their middle in the ring, or as near to it as the picture lets them.
-        targets = np.unique(np.clip(rows - half, 0, height - level.size) * width + np.clip(columns - half, 0, width - level.size))
+        targets = np.unique(
+            np.clip(rows - half, 0, height - level.size) * width + np.clip(columns - half, 0, width - level.size)
+        )
         compared = _rounded(level.layers)
         for _ in range(PEEL_SWEEPS):
             sources, costs = _sweep(level, compared, weights, targets, sources, level.allowed, rng, tries=6)
@@ -163,7 +168,9 @@ def _rounded(compared):
 
 
 def _sweep(level, compared, weights, targets, sources, allowed, rng, tries=1):
-    """One sweep of PatchMatch; random places are tried `tries` times at every radius. Returns the sources and the targets' costs."""
+    """One sweep of PatchMatch; random places are tried `tries` times at every radius. Returns the sources and the
+    targets' costs.
+    """
     radii = math.ceil(math.log2(max(level.hole.shape) + 1))
     draws = rng.random((len(targets), tries * radii, 2), dtype=np.float32) * 2 - 1
     found, costs = sources.copy(), np.empty(len(targets), np.float32)
@@ -174,7 +181,8 @@ def _sweep(level, compared, weights, targets, sources, allowed, rng, tries=1):
 def _votes(level, targets, costs):
     """Weight of every target patch, (H * W,) float32.
 
-    ``exp(-cost / 2 s)``, with s the 75th percentile of the costs (Wexler et al., 2007), falling with the depth in the hole.
+    ``exp(-cost / 2 s)``, with s the 75th percentile of the costs (Wexler et al., 2007), falling with the depth in the
+    hole.
     """
     half, width = level.size // 2, level.hole.shape[1]
     votes = np.zeros(level.hole.size, np.float32)
@@ -215,7 +223,9 @@ def _finer(coarse, level, sources):
 
 
 def _spread(level, values, known, copies, rng):
-    """How far what the best sources in each of two random halves would put there is from `copies`, (P, C), within a patch."""
+    """How far what the best sources in each of two random halves would put there is from `copies`, (P, C), within a
+    patch.
+    """
     height, width = level.hole.shape
     compared, weights = _rounded(level.layers), (~level.blank).astype(np.int16)
     flat, squares = values.reshape(-1, values.shape[2]), np.zeros((height * width, values.shape[2]))

@@ -1,11 +1,13 @@
-"""Compiled loops over patches: find the source most like every target patch, average what sources propose, choose among them.
+"""Compiled loops over patches: find the source most like every target patch, average what sources propose, choose among
+them.
 
-The picture is a stack of layers, (H, W, F) int16, colours beside texture: integer sums are the same in any order, so that the compiler may
-use vectors. A patch is a `size` x `size` square of all layers, named by its top left corner, ``top * W + left``. `sources` is a plane,
-(H * W,) int32: the source of every target patch, -1 where a patch is no target.
+The picture is a stack of layers, (H, W, F) int16, colours beside texture: integer sums are the same in any order, so
+that the compiler may use vectors. A patch is a `size` x `size` square of all layers, named by its top left corner,
+``top * W + left``. `sources` is a plane, (H * W,) int32: the source of every target patch, -1 where a patch is no
+target.
 
-Every function is deterministic whatever the number of threads: what is found for one target or pixel depends only on what was there
-before the call. Each has a plain NumPy twin of the same name in tests/reference.py.
+Every function is deterministic whatever the number of threads: what is found for one target or pixel depends only on
+what was there before the call. Each has a plain NumPy twin of the same name in tests/reference.py.
 """
 
 import numpy as np
@@ -21,7 +23,9 @@ SHARE = 64
 
 @njit(**INNER)
 def _sum_of_squares(layers, mine, trust, top, left, worst):
-    """Weighted sum of squared differences of a gathered patch and the one at (top, left); may stop once it exceeds `worst`."""
+    """Weighted sum of squared differences of a gathered patch and the one at (top, left); may stop once it exceeds
+    `worst`.
+    """
     size, length = mine.shape
     channels = layers.shape[2]
     flat = layers.reshape(layers.shape[0], -1)
@@ -95,10 +99,11 @@ def _search(first, last, layers, weights, allowed, size, targets, sources, jumps
 
 
 def search(layers, weights, allowed, size, targets, sources, jumps, draws, radii, new_sources, costs):
-    """One sweep of PatchMatch: every target tries the sources of its neighbours, moved along, and places around its own.
+    """One sweep of PatchMatch: every target tries the sources of its neighbours, moved along, and places around its
+    own.
 
-    The cost of a source is the mean squared difference of the layers, weighted pixel by pixel; infinite where a target has none. All
-    targets look at what their neighbours had before the sweep.
+    The cost of a source is the mean squared difference of the layers, weighted pixel by pixel; infinite where a target
+    has none. All targets look at what their neighbours had before the sweep.
 
     Parameters
     ----------
@@ -122,7 +127,22 @@ def search(layers, weights, allowed, size, targets, sources, jumps, draws, radii
     costs : (T,) float32 ndarray
         Becomes their costs.
     """
-    run_shares(_search, len(targets), SHARE, layers, weights, allowed, size, targets, sources, jumps, draws, radii, new_sources, costs)
+    run_shares(
+        _search,
+        len(targets),
+        SHARE,
+        layers,
+        weights,
+        allowed,
+        size,
+        targets,
+        sources,
+        jumps,
+        draws,
+        radii,
+        new_sources,
+        costs,
+    )
 
 
 @njit(cache=CACHE, nogil=True, error_model="numpy")

@@ -14,7 +14,8 @@ TEXTURE = 50
 def layers(values, known, width):
     """Colours from 0 to `SPAN` and mean absolute gradients along both axes.
 
-    Flat patches have small distances to everything; the gradients keep them from filling what is textured (Newson et al., 2014).
+    Flat patches have small distances to everything; the gradients keep them from filling what is textured (Newson et
+    al., 2014).
 
     Parameters
     ----------

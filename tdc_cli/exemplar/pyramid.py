@@ -59,7 +59,9 @@ def nearest(layers, known):
 
 
 def _corners(plane, size):
-    """Value of (H, W) `plane` in the middle of every patch, at its top left corner; False where a patch would leave the picture."""
+    """Value of (H, W) `plane` in the middle of every patch, at its top left corner; False where a patch would leave the
+    picture.
+    """
     half, (height, width) = size // 2, plane.shape
     found = np.zeros_like(plane)
     found[: height - size + 1, : width - size + 1] = plane[half : height - half, half : width - half]
@@ -67,7 +69,9 @@ def _corners(plane, size):
 
 
 def _allowed(copyable, size):
-    """Patches that may be sources: all of their pixels may be copied or, where there are too few of those, the pixels in the middle."""
+    """Patches that may be sources: all of their pixels may be copied or, where there are too few of those, the pixels
+    in the middle.
+    """
     for inner in range(size, 0, -2):
         found = _corners(minimum_filter(copyable, inner, mode="constant"), size)
         if np.count_nonzero(found) >= LEAST_SOURCES:
@@ -76,7 +80,9 @@ def _allowed(copyable, size):
 
 
 def halved(planes, known):
-    """Weighted means of what is known of (H, W, F) `planes` at half the resolution, (ceil H/2, ceil W/2, F), and the sums of weights."""
+    """Weighted means of what is known of (H, W, F) `planes` at half the resolution, (ceil H/2, ceil W/2, F), and the
+    sums of weights.
+    """
     end = [(0, n % 2) for n in known.shape]
     weight = np.pad(known, end, "edge").astype(np.float32)[..., None]
     total = np.pad(planes, [*end, (0, 0)], "edge") * weight
@@ -109,6 +115,10 @@ def build(layers, hole, blank, copyable, size, count):
         layers, weight = halved(layers, ~(hole | blank))
         shares, _ = halved(np.dstack([hole, blank, copyable]).astype(np.float32), np.ones_like(hole))
         lost = weight < 0.5
-        hole, blank, copyable = lost & (shares[..., 0] >= shares[..., 1]), lost & (shares[..., 0] < shares[..., 1]), shares[..., 2] >= 0.5
+        hole, blank, copyable = (
+            lost & (shares[..., 0] >= shares[..., 1]),
+            lost & (shares[..., 0] < shares[..., 1]),
+            shares[..., 2] >= 0.5,
+        )
         levels.append(Level.of(layers, hole, blank, copyable, size))
     return levels

@@ -8,7 +8,8 @@ from scipy.ndimage import find_objects, label, maximum_filter
 
 # Holes no farther apart than this, in pixels, are filled together.
 APART = 16
-# Pixels beside a hole that may be copied: as many as its longer side, at least LEAST, and not so many that a region has more than MOST.
+# Pixels beside a hole that may be copied: as many as its longer side, at least LEAST, and not so many that a region has
+# more than MOST.
 LEAST, MOST = 64, 4_000_000
 
 
@@ -71,7 +72,9 @@ def divide(hole, source=None):
     regions = []
     for k, found in enumerate(boxes, start=1):
         margin = room(*labels[found].shape)
-        grown = [slice(max(0, s.start - margin), min(n, s.stop + margin)) for s, n in zip(found, hole.shape, strict=True)]
+        grown = [
+            slice(max(0, s.start - margin), min(n, s.stop + margin)) for s, n in zip(found, hole.shape, strict=True)
+        ]
         for other in away:
             grown = [slice(min(a.start, b.start), max(a.stop, b.stop)) for a, b in zip(grown, other, strict=True)]
         box = tuple(grown)

@@ -1,15 +1,15 @@
 """How what surrounds a hole moves from one frame to another: one affine map, found where both frames are known.
 
-Squared differences, those of outliers weighing less, are lowered by Gauss-Newton steps from coarse to fine scales; light that changes
-alike everywhere is a further unknown. A simpler map is taken wherever it agrees as well: none, whole pixels, a translation. So what
-stands still is copied as it is, and nothing is interpolated without need.
+Squared differences, those of outliers weighing less, are lowered by Gauss-Newton steps from coarse to fine scales;
+light that changes alike everywhere is a further unknown. A simpler map is taken wherever it agrees as well: none, whole
+pixels, a translation. So what stands still is copied as it is, and nothing is interpolated without need.
 
 References
 ----------
 B. D. Lucas, T. Kanade: An iterative image registration technique with an application to stereo vision, IJCAI, 1981.
 M. J. Black, P. Anandan: The robust estimation of multiple motions, Computer Vision and Image Understanding, 1996.
-M. Granados, K. I. Kim, J. Tompkin, J. Kautz, C. Theobalt: Background inpainting for videos with dynamic objects and a free-moving
-camera, ECCV, 2012.
+M. Granados, K. I. Kim, J. Tompkin, J. Kautz, C. Theobalt: Background inpainting for videos with dynamic objects and a
+free-moving camera, ECCV, 2012.
 """
 
 from dataclasses import dataclass
@@ -114,7 +114,9 @@ def _noise_left(one, map_):
 
 
 def agreement(one, other, map_):
-    """Mean squared difference of two frames where both are known, outliers cut, the change of light taken out; infinite where none is."""
+    """Mean squared difference of two frames where both are known, outliers cut, the change of light taken out; infinite
+    where none is.
+    """
     apart, *_ = _differences(one, other, 0, map_, MORE)
     if not len(apart):
         return np.inf
@@ -139,7 +141,9 @@ def points(known, most=MOST):
 
 
 def _differences(one, other, level, map_, most=MOST):
-    """Differences of the frames where both are known, their median taken out, and which (rows, columns, places) they belong to."""
+    """Differences of the frames where both are known, their median taken out, and which (rows, columns, places) they
+    belong to.
+    """
     rows, columns = points(one.known[level], most)
     places = moved(map_, rows, columns)
     sure = map_coordinates(other.known[level].astype(np.float32), places, order=1, mode="constant") >= WHOLE
@@ -181,7 +185,9 @@ def _improved(one, other, level, map_, affine):
         scale = max(OUTLIER * float(np.median(np.abs(apart))), 1e-6)
         weights = np.maximum(1 - (apart / scale) ** 2, 0) ** 2
         normal = (terms * weights) @ terms.T
-        normal[np.diag_indices(len(normal))] += 1e-3 * np.trace(normal[:2, :2]) / 2 * (np.arange(len(normal)) != 2) + 1e-12
+        normal[np.diag_indices(len(normal))] += (
+            1e-3 * np.trace(normal[:2, :2]) / 2 * (np.arange(len(normal)) != 2) + 1e-12
+        )
         change = np.linalg.solve(normal, -(terms * weights) @ apart)
         step = np.zeros((3, 3))
         step[:2, 2] = change[:2]

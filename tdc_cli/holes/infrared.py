@@ -46,7 +46,8 @@ def from_infrared(levels, *, picture, dilate=0):
     around = _surroundings(levels)
     if not np.isfinite(around).all() or around.min() <= 0:
         raise MaskError(
-            f"{picture}: its infrared scan is black or not finite in places as large as {BLOCK} pixels; give a mask picture"
+            f"{picture}: its infrared scan is black or not finite in places as large as {BLOCK} pixels; give a mask "
+            "picture"
         )
     shares = levels / around
     clean = np.median(shares)
@@ -55,14 +56,18 @@ def from_infrared(levels, *, picture, dilate=0):
     dust = shares < threshold
     if not dust.any():
         raise MaskError(
-            f"{picture}: nothing in its infrared scan is darker than {threshold:.0%} of its surroundings; give a mask picture"
+            f"{picture}: nothing in its infrared scan is darker than {threshold:.0%} of its surroundings; give a mask "
+            "picture"
         )
     missing = grown(dust, EDGE + dilate)
     share = f"{missing.mean():.2%} of the pixels"
     note = (
         f"{picture}: what is darker than {threshold:.0%} of its surroundings in the infrared scan is missing: {share}"
     )
-    warning = f"{picture}: {share} are much for dust; black-and-white film and Kodachrome block infrared themselves: give a mask picture"
+    warning = (
+        f"{picture}: {share} are much for dust; "
+        "black-and-white film and Kodachrome block infrared themselves: give a mask picture"
+    )
     return Mask(~missing, notes=(note,), warnings=(warning,) if missing.mean() > TOO_MUCH else ())
 
 

@@ -46,7 +46,8 @@ class Mask:
 
 
 def over(marked, shape):
-    """`marked`, of pixels or of entries, for colours of a shape, a view: the same in every channel where it has none."""
+    """`marked`, of pixels or of entries, for colours of a shape, a view: the same in every channel where it has none.
+    """
     return np.broadcast_to(marked.reshape(marked.shape + (1,) * (len(shape) - marked.ndim)), shape)
 
 
@@ -58,9 +59,9 @@ def in_any_channel(missing):
 def from_image(levels, alpha, size, *, name, picture, threshold=WHITE, invert=False, dilate=0):
     """Read a mask picture: white = missing.
 
-    The range of the levels is recognised from their largest value: 1 (masks of 0 and 1), 255, or 65535 (16 bits). A mask whose
-    colour is the same everywhere but whose alpha is not holds the hole in alpha; there, transparent = missing. In any other
-    mask with alpha, a pixel is missing where it is white and opaque.
+    The range of the levels is recognised from their largest value: 1 (masks of 0 and 1), 255, or 65535 (16 bits). A
+    mask whose colour is the same everywhere but whose alpha is not holds the hole in alpha; there, transparent =
+    missing. In any other mask with alpha, a pixel is missing where it is white and opaque.
 
     Parameters
     ----------
@@ -97,7 +98,9 @@ def from_image(levels, alpha, size, *, name, picture, threshold=WHITE, invert=Fa
     levels = _to_255(levels, name)
     if alpha is not None and levels.min() == levels.max() and alpha.min() < alpha.max():
         levels, opaque = 255.0 - alpha, None
-        notes.append(f"mask {name} has one colour only: its alpha was used, transparent = missing (`invert_mask`: opaque)")
+        notes.append(
+            f"mask {name} has one colour only: its alpha was used, transparent = missing (`invert_mask`: opaque)"
+        )
     else:
         opaque = None if alpha is None else alpha >= WHITE
     grey = int(np.count_nonzero((levels > 0) & (levels < 255)))
@@ -106,7 +109,8 @@ def from_image(levels, alpha, size, *, name, picture, threshold=WHITE, invert=Fa
         missing &= opaque
     if not missing.any() and levels.max() > 0 and not invert:
         raise MaskError(
-            f"mask {name} marks nothing: its brightest pixel is {levels.max():g} of 255, below the threshold {threshold:g}"
+            f"mask {name} marks nothing: its brightest pixel is {levels.max():g} of 255, below the threshold "
+            f"{threshold:g}"
             + (", or transparent" if opaque is not None else "")
             + "; white = missing; give a lower `mask_threshold` or repaint the mask"
         )
@@ -122,22 +126,27 @@ def from_image(levels, alpha, size, *, name, picture, threshold=WHITE, invert=Fa
             if invert
             else ("white = missing, so leave some pixels black, or try `invert_mask`")
         )
-        raise MaskError(f"mask {name} marks every pixel of {picture} as missing: nothing is left to complete from; {hint}")
+        raise MaskError(
+            f"mask {name} marks every pixel of {picture} as missing: nothing is left to complete from; {hint}"
+        )
     if not share:
         notes.append(f"mask {name} marks nothing as missing: the output equals the input")
     elif share > 0.5:
         warnings.append(
-            f"mask {name} marks {share:.1%} of the pixels as missing; white = missing: if it is meant the other way round, "
+            f"mask {name} marks {share:.1%} of the pixels as missing; white = missing: if it is meant the other way "
+            "round, "
             + ("leave out `invert_mask`" if invert else "use `invert_mask`")
         )
     between = int(np.count_nonzero((levels >= FAINT) & (levels <= 255 - FAINT)))
     if between > 0.05 * levels.size:
         warnings.append(
-            f"mask {name} has {between} pixels that are neither black nor white; those of at least {threshold:g} are missing"
+            f"mask {name} has {between} pixels that are neither black nor white; those of at least {threshold:g} are "
+            "missing"
         )
     if soft and not dilate:
         notes.append(
-            f"mask {name} has soft edges: {soft} grey pixels count as known; if a rim of the damage stays, give `mask_dilate=2`"
+            f"mask {name} has soft edges: {soft} grey pixels count as known; if a rim of the damage stays, give "
+            "`mask_dilate=2`"
         )
     return Mask(~missing, grey, tuple(notes), tuple(warnings))
 
@@ -183,7 +192,9 @@ def unit_of(top, name):
         return 1
     if top <= 65535:
         return 1 / 257
-    raise MaskError(f"mask {name} has levels up to {top:g}; only 0..1, 0..255 and 0..65535 are understood: save it as 8-bit grey")
+    raise MaskError(
+        f"mask {name} has levels up to {top:g}; only 0..1, 0..255 and 0..65535 are understood: save it as 8-bit grey"
+    )
 
 
 def grown(missing, pixels):
@@ -258,8 +269,8 @@ def from_boxes(boxes, size, *, picture, dilate=0):
     Parameters
     ----------
     boxes : sequence of str
-        See `parse_box`: left, top, width, height in pixels, or in percent of the picture's sides; left and top below 0 are counted
-        from the right and the bottom.
+        See `parse_box`: left, top, width, height in pixels, or in percent of the picture's sides; left and top below 0
+        are counted from the right and the bottom.
     size : (int, int)
         Height and width of the picture.
     picture : str
@@ -282,7 +293,9 @@ def from_boxes(boxes, size, *, picture, dilate=0):
     missing = np.zeros(size, dtype=bool)
     for box in boxes:
         sides = (width, height, width, height)
-        left, top, wide, high = (round(n * side / 100) if percent else round(n) for (n, percent), side in zip(parse_box(box), sides))
+        left, top, wide, high = (
+            round(n * side / 100) if percent else round(n) for (n, percent), side in zip(parse_box(box), sides)
+        )
         wide, high = max(wide, 1), max(high, 1)
         left, top = (place + side if place < 0 else place for place, side in ((left, width), (top, height)))
         inside = missing[max(0, top) : max(0, top + high), max(0, left) : max(0, left + wide)]
@@ -306,7 +319,9 @@ def parse_color(text):
     """
     digits = re.fullmatch(r"#?([0-9a-fA-F]{6}|[0-9a-fA-F]{3})", text)
     if not digits:
-        raise ConfigError(f"`mask_color` {text!r} is not of the form '#ff00ff': red, green, blue, two hexadecimal digits each")
+        raise ConfigError(
+            f"`mask_color` {text!r} is not of the form '#ff00ff': red, green, blue, two hexadecimal digits each"
+        )
     pairs = digits[1] if len(digits[1]) == 6 else "".join(2 * digit for digit in digits[1])
     return tuple(int(pairs[i : i + 2], 16) for i in (0, 2, 4))
 
@@ -383,8 +398,8 @@ def from_array(marked, shape, *, name, tensor, invert=False):
     Parameters
     ----------
     marked : ndarray of bool
-        True = marked. In each mode it has the size of the tensor, or 1: then it is the same all along that mode. Where it has fewer
-        modes, those that lack count as 1, as in MATLAB, which drops them.
+        True = marked. In each mode it has the size of the tensor, or 1: then it is the same all along that mode. Where
+        it has fewer modes, those that lack count as 1, as in MATLAB, which drops them.
     shape : tuple of int
         Of the tensor.
     name, tensor : str
@@ -405,7 +420,8 @@ def from_array(marked, shape, *, name, tensor, invert=False):
     sizes = marked.shape + (1,) * (len(shape) - marked.ndim)
     if len(sizes) > len(shape) or any(size not in (1, n) for size, n in zip(sizes, shape)):
         raise MaskError(
-            f"mask {name} has shape {_by(marked.shape)} but {tensor} has {_by(shape)}; a mask has the same size in every mode, or 1"
+            f"mask {name} has shape {_by(marked.shape)} but {tensor} has {_by(shape)}; a mask has the same size in "
+            "every mode, or 1"
         )
     missing = np.broadcast_to((~marked if invert else marked).reshape(sizes), shape)
     share = missing.mean()
@@ -413,18 +429,23 @@ def from_array(marked, shape, *, name, tensor, invert=False):
     what = "0 = missing" if invert else "any number but 0 = missing"
     if share == 1:
         raise MaskError(
-            f"mask {name} marks all of {tensor} as missing: nothing is left to complete from; {what}: if meant the other way round, {other}"
+            f"mask {name} marks all of {tensor} as missing: nothing is left to complete from; {what}: if meant the "
+            f"other way round, {other}"
         )
     notes, warnings = (), ()
     if not share:
         notes = (f"mask {name} marks nothing as missing: the output equals the input",)
     elif share > 0.5:
-        warnings = (f"mask {name} marks {share:.1%} of the entries as missing; {what}: if it is meant the other way round, {other}",)
+        warnings = (
+            f"mask {name} marks {share:.1%} of the entries as missing; {what}: if it is meant the other way round, "
+            f"{other}",
+        )
     return Mask(~missing, notes=notes, warnings=warnings)
 
 
 def empty_slices(observed, absent):
-    """Mode to the number of its slices that have something to fill and nothing that is observed, a dict, for the modes that have such.
+    """Mode to the number of its slices that have something to fill and nothing that is observed, a dict, for the modes
+    that have such.
 
     Parameters
     ----------

@@ -19,8 +19,9 @@ def simulate(shape, ratio, pattern, rng):
     ratio : float
         Share that is missing, in [0, 1).
     pattern : str
-        One of `PATTERNS`. ``entries`` counts entries, each channel by itself; ``rows`` and ``columns`` count whole rows and
-        columns; the others count pixels, all channels of a pixel going together. The count is exactly ``round(ratio * N)``.
+        One of `PATTERNS`. ``entries`` counts entries, each channel by itself; ``rows`` and ``columns`` count whole rows
+        and columns; the others count pixels, all channels of a pixel going together. The count is exactly ``round(ratio
+        * N)``.
     rng : numpy.random.Generator
         The holes depend on its state and on the other arguments only.
 
@@ -39,7 +40,9 @@ def simulate(shape, ratio, pattern, rng):
     if pattern not in PATTERNS:
         raise ConfigError(f"no missing pattern '{pattern}'; there are: {', '.join(PATTERNS)}")
     if not 0 <= ratio < 1:
-        raise ConfigError(f"missing ratio {ratio:g} is not in [0, 1): give the share of missing entries, 0.9 for 90 percent")
+        raise ConfigError(
+            f"missing ratio {ratio:g} is not in [0, 1): give the share of missing entries, 0.9 for 90 percent"
+        )
     missing = PATTERNS[pattern](shape, ratio, rng)
     if missing.all():
         raise MaskError(f"missing ratio {ratio:g} leaves nothing of the shape {shape}; give a smaller ratio")
@@ -49,7 +52,8 @@ def simulate(shape, ratio, pattern, rng):
 def simulate_frame(shape, ratio, pattern, number, streams):
     """Draw which entries of one frame of a clip are missing, as `simulate` does it for a picture.
 
-    ``blocks`` move on from frame to frame; the other patterns are drawn anew for each. Whole frames are drawn by `lost_frames`.
+    ``blocks`` move on from frame to frame; the other patterns are drawn anew for each. Whole frames are drawn by
+    `lost_frames`.
 
     Parameters
     ----------
@@ -131,7 +135,8 @@ def _shapes(draw):
     Parameters
     ----------
     draw : callable
-        ``draw(size, rng)`` returns the rows and columns (two int arrays) of one shape; those outside the picture are ignored.
+        ``draw(size, rng)`` returns the rows and columns (two int arrays) of one shape; those outside the picture are
+        ignored.
     """
 
     def pattern(shape, ratio, rng):
@@ -158,8 +163,8 @@ def _shapes(draw):
 def _block(size, rng, number=None):
     """Rectangle with sides between a thirty-second and a sixth of the picture's shorter side.
 
-    With the `number` of a frame it moves from frame to frame, by a twentieth of the shorter side at most, and comes in again where it has
-    gone out.
+    With the `number` of a frame it moves from frame to frame, by a twentieth of the shorter side at most, and comes in
+    again where it has gone out.
     """
     short = min(size)
     height, width = rng.integers(max(1, short // 32), max(1, short // 6) + 1, size=2)
@@ -239,7 +244,9 @@ def tensor_axes(pattern):
             raise ValueError
         axes = tuple(map(int, listed.parts(named)))
     except ValueError:
-        raise ConfigError(f"no missing pattern '{pattern}' of tensors; there are: entries, and fibers:AXES such as fibers:0,1") from None
+        raise ConfigError(
+            f"no missing pattern '{pattern}' of tensors; there are: entries, and fibers:AXES such as fibers:0,1"
+        ) from None
     if min(axes) < 0:
         raise ConfigError(f"missing pattern '{pattern}' names an axis below 0; they are counted from 0")
     if len(set(axes)) < len(axes):
@@ -257,8 +264,9 @@ def simulate_tensor(shape, ratio, pattern, rng):
     ratio : float
         Share that is missing, in [0, 1).
     pattern : str
-        ``entries``; or ``fibers:AXES``, such as ``fibers:0,1``, which hides together all entries that share their indices in the named
-        modes, counted from 0. The count is exactly ``round(ratio * N)`` of the entries or of the fibers.
+        ``entries``; or ``fibers:AXES``, such as ``fibers:0,1``, which hides together all entries that share their
+        indices in the named modes, counted from 0. The count is exactly ``round(ratio * N)`` of the entries or of the
+        fibers.
     rng : numpy.random.Generator
         The holes depend on its state and on the other arguments only.
 
@@ -279,12 +287,19 @@ def simulate_tensor(shape, ratio, pattern, rng):
         return simulate(shape, ratio, "entries", rng)
     order = len(shape)
     if max(axes) >= order:
-        raise ConfigError(f"missing pattern '{pattern}' names axis {max(axes)}; a tensor of order {order} has axes 0 to {order - 1}")
+        raise ConfigError(
+            f"missing pattern '{pattern}' names axis {max(axes)}; a tensor of order {order} has axes 0 to {order - 1}"
+        )
     if not 0 <= ratio < 1:
-        raise ConfigError(f"missing ratio {ratio:g} is not in [0, 1): give the share of missing fibers, 0.9 for 90 percent")
+        raise ConfigError(
+            f"missing ratio {ratio:g} is not in [0, 1): give the share of missing fibers, 0.9 for 90 percent"
+        )
     sizes = [n if axis in axes else 1 for axis, n in enumerate(shape)]
     count = int(np.prod(sizes))
     missing = _some(count, ratio, rng)
     if missing.all():
-        raise MaskError(f"missing ratio {ratio:g} leaves none of the {count} fibers of '{pattern}'; give a smaller ratio or other axes")
+        raise MaskError(
+            f"missing ratio {ratio:g} leaves none of the {count} fibers of '{pattern}'; give a smaller ratio or other "
+            "axes"
+        )
     return ~np.broadcast_to(missing.reshape(sizes), shape)

@@ -87,9 +87,13 @@ def _decode(content, path, pages):
     else:
         made = codec.decode(content, path)
         if pages is not None and pages.named:
-            raise InputError(f"{path}: is a {made.format} file, and {pages.named} is for pages of TIFF files; leave it out")
+            raise InputError(
+                f"{path}: is a {made.format} file, and {pages.named} is for pages of TIFF files; leave it out"
+            )
     if claimed and made.format != claimed.name:
-        raise InputError(f"{path}: named like a {claimed.name} file but its content is {made.format}; rename it or convert it")
+        raise InputError(
+            f"{path}: named like a {claimed.name} file but its content is {made.format}; rename it or convert it"
+        )
     return made
 
 

@@ -22,20 +22,30 @@ def load(content, path):
 
 @contextlib.contextmanager
 def told(path, start):
-    """Within the block, what NumPy finds wrong with a ``.npy`` file, whose first bytes are `start`, becomes an InputError in our words."""
+    """Within the block, what NumPy finds wrong with a ``.npy`` file, whose first bytes are `start`, becomes an
+    InputError in our words.
+    """
     if not start:
         raise InputError(f"{path}: not a readable .npy file (it is empty); get the file again")
     if start.startswith(b"PK"):
-        raise InputError(f"{path}: not a readable .npy file (it is an archive of arrays); save one array with numpy.save")
+        raise InputError(
+            f"{path}: not a readable .npy file (it is an archive of arrays); save one array with numpy.save"
+        )
     if not MAGIC.startswith(start):
-        raise InputError(f"{path}: not a readable .npy file (its content is something else); save the array with numpy.save")
+        raise InputError(
+            f"{path}: not a readable .npy file (its content is something else); save the array with numpy.save"
+        )
     try:
         yield
     except MemoryError as error:
-        raise InputError(f"{path}: not a readable .npy file (it tells of an array larger than the memory); get the file again") from error
+        raise InputError(
+            f"{path}: not a readable .npy file (it tells of an array larger than the memory); get the file again"
+        ) from error
     except (*DAMAGE, RecursionError, tokenize.TokenError) as error:  # the header is an expression of Python
         if holds_objects(error):
-            raise InputError(f"{path}: not a readable .npy file (it holds {OBJECTS}); save an array of numbers") from error
+            raise InputError(
+                f"{path}: not a readable .npy file (it holds {OBJECTS}); save an array of numbers"
+            ) from error
         if isinstance(error, OSError) and error.errno:
             raise damaged(path, error) from error
         raise InputError(f"{path}: not a readable .npy file (damaged or cut short); get the file again") from error
@@ -64,7 +74,8 @@ def encode(media, form=None, quality=None):
 
 
 def write_rows(bands, media, file):
-    """Write the values of `media` into an open binary file, from `bands` of its rows; the bytes are those of `encode`."""
+    """Write the values of `media` into an open binary file, from `bands` of its rows; the bytes are those of `encode`.
+    """
     values = media.values
     header = {"descr": np.lib.format.dtype_to_descr(values.dtype), "fortran_order": False, "shape": values.shape}
     np.lib.format.write_array_header_1_0(file, header)

@@ -16,7 +16,9 @@ def versions():
 
 
 def of_clips():
-    """Version of FFmpeg's codecs, and name of every codec of clips to FFmpeg's names of its encoders; None where this build lacks one."""
+    """Version of FFmpeg's codecs, and name of every codec of clips to FFmpeg's names of its encoders; None where this
+    build lacks one.
+    """
     import av
 
     from .video import CODECS

@@ -1,4 +1,6 @@
-"""What a run has written into a folder: a list in a hidden file of the folder, by which later runs know what they may replace."""
+"""What a run has written into a folder: a list in a hidden file of the folder, by which later runs know what they may
+replace.
+"""
 
 import contextlib
 import hashlib
@@ -11,9 +13,12 @@ _SCHEMA = "tdc-contents/1"
 
 
 def record(folder):
-    """Write the list of all files in a folder, with their SHA-256; nothing in it depends on when or where it was made."""
+    """Write the list of all files in a folder, with their SHA-256; nothing in it depends on when or where it was made.
+    """
     listed = {path.name: _digest(path) for path in sorted(Path(folder).iterdir())}
-    (Path(folder) / LIST).write_text(json.dumps({"schema": _SCHEMA, "files": listed}, indent=1) + "\n", encoding="utf-8")
+    (Path(folder) / LIST).write_text(
+        json.dumps({"schema": _SCHEMA, "files": listed}, indent=1) + "\n", encoding="utf-8"
+    )
 
 
 def foreign(folder):
@@ -26,7 +31,8 @@ def foreign(folder):
 def remove(folder, place):
     """Remove a folder with all that is as a run has written it.
 
-    What else has come into it meanwhile goes into the folder `place`, where its name is free; else it and the folder stay.
+    What else has come into it meanwhile goes into the folder `place`, where its name is free; else it and the folder
+    stay.
     """
     listed = _listed(folder)
     for name in sorted(os.listdir(folder)):

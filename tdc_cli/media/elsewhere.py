@@ -2,14 +2,19 @@
 
 from pathlib import Path
 
-# Extensions -> what it is called, and the way out; ``{}`` stands for the path, ``{stem}`` for the same without its extension.
+# Extensions -> what it is called, and the way out; ``{}`` stands for the path, ``{stem}`` for the same without its
+# extension.
 _RAW = ("a raw file of a camera", "develop it first: dcraw_emu -T -4 '{}'")
 _RECIPE = "docs/python.md has the lines for it with {} and tdc_cli.complete"
 _FORMATS = {
     (".exr",): ("OpenEXR", "convert it to TIFF of floats: oiiotool '{}' -o '{stem}.tif'"),
-    (".dpx", ".cin"): ("a frame of scanned film", "convert it to TIFF of 16 bits: oiiotool '{}' -d uint16 -o '{stem}.tif'"),
+    (".dpx", ".cin"): (
+        "a frame of scanned film",
+        "convert it to TIFF of 16 bits: oiiotool '{}' -d uint16 -o '{stem}.tif'",
+    ),
     (".jp2", ".j2k", ".j2c", ".jpx", ".jpf"): (
-        "JPEG 2000", "convert it to TIFF, which keeps its depth: opj_decompress -i '{}' -o '{stem}.tif'"
+        "JPEG 2000",
+        "convert it to TIFF, which keeps its depth: opj_decompress -i '{}' -o '{stem}.tif'",
     ),
     (".heic", ".heif", ".avif"): ("HEIF", "convert it to PNG: heif-dec '{}' '{stem}.png'"),
     (".psd", ".psb"): ("Photoshop's own", "take its flattened picture: magick '{}[0]' '{stem}.tif'"),
@@ -19,7 +24,7 @@ _FORMATS = {
     (".nc", ".nc4", ".cdf"): ("NetCDF", _RECIPE.format("xarray")),
     (".h5", ".hdf5", ".he5"): ("HDF5", _RECIPE.format("h5py")),
     (".csv", ".tsv", ".xlsx", ".parquet"): ("a table", _RECIPE.format("pandas")),
-}  # fmt: skip
+}
 
 
 def way_out(path):

@@ -73,7 +73,8 @@ def nearest_folder(path):
 
 
 def hindrance(path):
-    """Why no file or folder can be made at `path`, in words that end with what to try; None where nothing is known to be in the way.
+    """Why no file or folder can be made at `path`, in words that end with what to try; None where nothing is known to
+    be in the way.
 
     Folders above it that are missing are no hindrance.
     """
@@ -90,7 +91,9 @@ def read_bytes(path):
     try:
         if str(path) == STANDARD:
             if sys.stdin is None or sys.stdin.isatty():
-                raise InputError(f"{path}: standard input is no data; pipe a file in, as in 'tdc complete-image - ... < a.png'")
+                raise InputError(
+                    f"{path}: standard input is no data; pipe a file in, as in 'tdc complete-image - ... < a.png'"
+                )
             content = sys.stdin.buffer.read()
         else:
             check_file(path)
@@ -113,17 +116,17 @@ def digest(path):
 def write_bytes(path, content, *, replace=False):
     """Write `content` so that `path` holds all of it or what it held before.
 
-    The temporary file is in the same folder, so that the renaming never crosses file systems. Something that is not a regular
-    file (a pipe, a device) is written directly, as standard output is. A symbolic link is followed. Within `together` files and
-    standard output come later.
+    The temporary file is in the same folder, so that the renaming never crosses file systems. Something that is not a
+    regular file (a pipe, a device) is written directly, as standard output is. A symbolic link is followed. Within
+    `together` files and standard output come later.
 
     Parameters
     ----------
     path : path-like
     content : bytes
     replace : bool or callable
-        Whether a file that exists is replaced; ``replace(path)`` tells of the one that is there at that moment. If not, one that
-        appeared since it was last looked for is not touched either.
+        Whether a file that exists is replaced; ``replace(path)`` tells of the one that is there at that moment. If not,
+        one that appeared since it was last looked for is not touched either.
 
     Raises
     ------
@@ -195,8 +198,8 @@ def _make(part, fill):
 def together(reads=frozenset(), spent=None):
     """Within the block files are written under their temporary names only; at its end all of them appear, or none.
 
-    The last one written appears first, so that the first one, once it is there, tells that the others are there too. What a process
-    that is killed between two of them leaves undone, `sweep` does.
+    The last one written appears first, so that the first one, once it is there, tells that the others are there too.
+    What a process that is killed between two of them leaves undone, `sweep` does.
 
     Parameters
     ----------

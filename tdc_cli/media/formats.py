@@ -8,9 +8,15 @@ from . import elsewhere
 
 # Kinds of metadata -> words for them. A format that cannot hold one of these leaves it out, with a warning.
 METADATA = {
-    "icc_profile": "colour profile", "dpi": "resolution", "exif": "EXIF", "xmp": "XMP", "text": "texts", "comment": "comment",
-    "iptc": "IPTC", "photoshop": "Photoshop resources with their IPTC",
-}  # fmt: skip
+    "icc_profile": "colour profile",
+    "dpi": "resolution",
+    "exif": "EXIF",
+    "xmp": "XMP",
+    "text": "texts",
+    "comment": "comment",
+    "iptc": "IPTC",
+    "photoshop": "Photoshop resources with their IPTC",
+}
 # Kinds of metadata of several parts -> words for each part of a value.
 _PARTS = {
     "tags": lambda tags: [tag.words for tag in tags.values() if tag.words],
@@ -18,10 +24,20 @@ _PARTS = {
     "chunks": lambda chunks: [_CHUNK_WORDS.get(name, f"chunk {name.decode('latin-1')}") for name, _ in chunks],
 }
 _CHUNK_WORDS = {
-    b"gAMA": "gamma", b"cHRM": "primaries", b"sRGB": "rendering intent", b"cICP": "coding of the colours", b"sBIT": "significant bits",
-    b"mDCV": "mastering display", b"cLLI": "light levels", b"sCAL": "physical scale", b"pCAL": "calibration of the values",
-    b"sTER": "stereo layout", b"sPLT": "suggested palette", b"oFFs": "offset", b"bKGD": "background colour",
-}  # fmt: skip
+    b"gAMA": "gamma",
+    b"cHRM": "primaries",
+    b"sRGB": "rendering intent",
+    b"cICP": "coding of the colours",
+    b"sBIT": "significant bits",
+    b"mDCV": "mastering display",
+    b"cLLI": "light levels",
+    b"sCAL": "physical scale",
+    b"pCAL": "calibration of the values",
+    b"sTER": "stereo layout",
+    b"sPLT": "suggested palette",
+    b"oFFs": "offset",
+    b"bKGD": "background colour",
+}
 # Metadata without which the values mean something else: a format that cannot hold it is refused.
 _MEANING = {
     "transparency": "a colour that stands for transparency",
@@ -82,7 +98,9 @@ class Format:
 
     def kept(self, media):
         """The metadata of `media` that this format can hold, a dict."""
-        return {key: value for key, value in media.metadata.items() if key in self.keeps and not self._too_long(key, value)}
+        return {
+            key: value for key, value in media.metadata.items() if key in self.keeps and not self._too_long(key, value)
+        }
 
     def lost(self, media):
         """Words for the metadata of `media` that this format cannot hold, a list."""
@@ -102,26 +120,54 @@ ALL_TYPES = ("uint8", "uint16", "int8", "int16", "int32", "uint32", "float32", "
 FORMATS = {
     f.name: f
     for f in (
-        Format("PNG", (".png",), _PICTURE, ("uint8", "uint16"), _COMMON | {"text", "transparency", "colour_chunks", "chunks"}),
         Format(
-            "JPEG", (".jpg", ".jpeg"), ("L", "RGB", "CMYK"), ("uint8",), _COMMON | {"comment", "iptc", "photoshop"},
-            lossless=False, largest=65_500, read_as_well=(".mpo",),
+            "PNG",
+            (".png",),
+            _PICTURE,
+            ("uint8", "uint16"),
+            _COMMON | {"text", "transparency", "colour_chunks", "chunks"},
         ),
         Format(
-            "TIFF", (".tif", ".tiff"), (*_PICTURE, "CMYK", "array"), ALL_TYPES, _COMMON | {"premultiplied", "tags", "iptc", "photoshop"},
-            codec="tiff", signatures=(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
+            "JPEG",
+            (".jpg", ".jpeg"),
+            ("L", "RGB", "CMYK"),
+            ("uint8",),
+            _COMMON | {"comment", "iptc", "photoshop"},
+            lossless=False,
+            largest=65_500,
+            read_as_well=(".mpo",),
+        ),
+        Format(
+            "TIFF",
+            (".tif", ".tiff"),
+            (*_PICTURE, "CMYK", "array"),
+            ALL_TYPES,
+            _COMMON | {"premultiplied", "tags", "iptc", "photoshop"},
+            codec="tiff",
+            signatures=(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
         ),
         Format("WebP", (".webp",), ("RGB", "RGBA"), ("uint8",), _COMMON, largest=16_383),
         Format(
-            "JPEG XL", (".jxl",), _PICTURE, ("uint8", "uint16", "float32"), frozenset({"dpi", "exif", "xmp", "premultiplied"}),
-            codec="jpegxl", signatures=(b"\xff\x0a", b"\0\0\0\x0cJXL \r\n\x87\n"),
+            "JPEG XL",
+            (".jxl",),
+            _PICTURE,
+            ("uint8", "uint16", "float32"),
+            frozenset({"dpi", "exif", "xmp", "premultiplied"}),
+            codec="jpegxl",
+            signatures=(b"\xff\x0a", b"\0\0\0\x0cJXL \r\n\x87\n"),
         ),
         Format("BMP", (".bmp",), ("L", "RGB"), ("uint8",), frozenset({"dpi"})),
         Format(
-            "NPY", (".npy",), (*_PICTURE, "CMYK", "array"), ALL_TYPES, frozenset(), codec="array", signatures=(b"\x93NUMPY",),
+            "NPY",
+            (".npy",),
+            (*_PICTURE, "CMYK", "array"),
+            ALL_TYPES,
+            frozenset(),
+            codec="array",
+            signatures=(b"\x93NUMPY",),
         ),
     )
-}  # fmt: skip
+}
 EXTENSIONS = {extension: f for f in FORMATS.values() for extension in (*f.extensions, *f.read_as_well)}
 
 
@@ -154,7 +200,8 @@ def named(path, error=InputError, table=FORMATS):
 
 
 def losses(form, media):
-    """What a file of the format `form` does not keep of `media`, each with the format that does, if any: a list of str."""
+    """What a file of the format `form` does not keep of `media`, each with the format that does, if any: a list of str.
+    """
     able = [f for f in FORMATS.values() if f.lossless and not f.refusal(media)]
     said, lost = [], form.lost(media)
     if not form.lossless:
@@ -164,7 +211,9 @@ def losses(form, media):
         left = {f: len(set(lost) & set(f.lost(media))) for f in able}
         least = min(left.values(), default=len(lost))
         names = " or ".join(f.extensions[0] for f, count in left.items() if count == least)
-        keeping = f"; write to {names} to keep {'more' if least else 'it'}" if least < len(lost) else "; no format keeps it"
+        keeping = (
+            f"; write to {names} to keep {'more' if least else 'it'}" if least < len(lost) else "; no format keeps it"
+        )
         said.append(f"{form.name} cannot hold all that the input has: without {', '.join(lost)}{keeping}")
     return said
 

@@ -1,12 +1,12 @@
 """What a PNG, JPEG, WebP or BMP file holds beside the pixels, part by part: kept, or named where it is left out.
 
-`metadata` reads what these formats have in common: colour profile, resolution, EXIF, XMP, texts. Here is the rest, so that nothing is left
-out without a word: what `of_file` neither keeps nor knows to be written anew is named.
+`metadata` reads what these formats have in common: colour profile, resolution, EXIF, XMP, texts. Here is the rest, so
+that nothing is left out without a word: what `of_file` neither keeps nor knows to be written anew is named.
 
 References
 ----------
-W3C: PNG specification, third edition, 2025; ISO/IEC 10918-1 and -5 (JPEG, JFIF); CIPA DC-007-2021 (multi-picture format); Google:
-WebP container specification; Adobe Photoshop File Formats, image resources.
+W3C: PNG specification, third edition, 2025; ISO/IEC 10918-1 and -5 (JPEG, JFIF); CIPA DC-007-2021 (multi-picture
+format); Google: WebP container specification; Adobe Photoshop File Formats, image resources.
 """
 
 import struct
@@ -20,7 +20,12 @@ _READ_CHUNKS = {
     b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"iCCP", b"pHYs", b"eXIf", b"tEXt", b"zTXt", b"iTXt", *COLOUR_CHUNKS,
 }  # fmt: skip
 _KEPT_CHUNKS = (b"sCAL", b"pCAL", b"sTER", b"sPLT", b"oFFs", b"bKGD")  # as true of the completed picture
-_CHUNK_WORDS = {b"hIST": "histogram", b"tIME": "time of the last change", b"caBX": "content credentials", b"bKGD": "background colour"}
+_CHUNK_WORDS = {
+    b"hIST": "histogram",
+    b"tIME": "time of the last change",
+    b"caBX": "content credentials",
+    b"bKGD": "background colour",
+}
 _HEADER_END = 33  # 8 bytes of signature, then the header
 _SAFE_TO_COPY = 0x20  # bit of the last letter of a chunk's name
 
@@ -29,12 +34,18 @@ _BARE = {0x01, *range(0xD0, 0xD8)}  # markers without a length
 _PHOTOSHOP = b"Photoshop 3.0\0"
 # Marker and start of the segments of a JPEG that `metadata` reads or that are written anew.
 _READ_SEGMENTS = (
-    (0xE0, b"JFIF\0"), (0xE1, b"Exif\0"), (0xE1, b"http://ns.adobe.com/xap/1.0/\0"), (0xE2, b"ICC_PROFILE\0"), (0xEE, b"Adobe"),
-)  # fmt: skip
+    (0xE0, b"JFIF\0"),
+    (0xE1, b"Exif\0"),
+    (0xE1, b"http://ns.adobe.com/xap/1.0/\0"),
+    (0xE2, b"ICC_PROFILE\0"),
+    (0xEE, b"Adobe"),
+)
 _SEGMENT_WORDS = {
-    (0xE0, b"JFXX\0"): "thumbnail", (0xE1, b"http://ns.adobe.com/xmp/extension/\0"): "extended XMP", (0xEB, b"JP"): "content credentials",
+    (0xE0, b"JFXX\0"): "thumbnail",
+    (0xE1, b"http://ns.adobe.com/xmp/extension/\0"): "extended XMP",
+    (0xEB, b"JP"): "content credentials",
     (0xE2, b"FPXR\0"): "FlashPix data",
-}  # fmt: skip
+}
 _MULTI_PICTURE = (0xE2, b"MPF\0")
 _LONGEST_SEGMENT = 65_533 - len(_PHOTOSHOP)  # bytes of resources
 _THUMBNAILS = (1033, 1036)  # resources of Photoshop
@@ -54,7 +65,9 @@ def of_file(name, content):
     content : bytes
         A file that has been decoded without an error.
     """
-    found, left = {"PNG": _of_png, "JPEG": _of_jpeg, "WebP": _of_webp, "BMP": _of_bmp}.get(name, lambda content: ({}, []))(content)
+    found, left = {"PNG": _of_png, "JPEG": _of_jpeg, "WebP": _of_webp, "BMP": _of_bmp}.get(
+        name, lambda content: ({}, [])
+    )(content)
     return {key: value for key, value in found.items() if value}, list(dict.fromkeys(left))
 
 
@@ -89,7 +102,9 @@ def _of_jpeg(content):
         comments += marker == _COM
         if not 0xE0 <= marker <= 0xEF or any(marker == m and data.startswith(start) for m, start in _READ_SEGMENTS):
             continue
-        words = next((words for (m, start), words in _SEGMENT_WORDS.items() if marker == m and data.startswith(start)), None)
+        words = next(
+            (words for (m, start), words in _SEGMENT_WORDS.items() if marker == m and data.startswith(start)), None
+        )
         if marker == 0xED and data.startswith(_PHOTOSHOP):
             resources += data[len(_PHOTOSHOP) :]
         elif marker == _MULTI_PICTURE[0] and data.startswith(_MULTI_PICTURE[1]):
@@ -138,7 +153,9 @@ def with_resources(content, resources, iptc):
     while content[at] == 0xFF and 0xE0 <= content[at + 1] <= 0xEF:
         at += 2 + int.from_bytes(content[at + 2 : at + 4], "big")
     pieces = (resources[start : start + _LONGEST_SEGMENT] for start in range(0, len(resources), _LONGEST_SEGMENT))
-    more = b"".join(struct.pack(">BBH", 0xFF, 0xED, 2 + len(_PHOTOSHOP) + len(piece)) + _PHOTOSHOP + piece for piece in pieces)
+    more = b"".join(
+        struct.pack(">BBH", 0xFF, 0xED, 2 + len(_PHOTOSHOP) + len(piece)) + _PHOTOSHOP + piece for piece in pieces
+    )
     return content[:at] + more + content[at:]
 
 

@@ -1,8 +1,9 @@
-"""What is still to be done so that several files and folders appear together: written down before the first of them appears.
+"""What is still to be done so that several files and folders appear together: written down before the first of them
+appears.
 
-Each folder concerned has a journal of its own, which speaks of names in this folder only, since a journal may come from anywhere.
-That of the main result is written last and removed last: all results are to appear if, and only if, it is there. Whoever finds the
-journals of a run that was killed (`sweep`) brings them to their end, or takes everything back.
+Each folder concerned has a journal of its own, which speaks of names in this folder only, since a journal may come from
+anywhere. That of the main result is written last and removed last: all results are to appear if, and only if, it is
+there. Whoever finds the journals of a run that was killed (`sweep`) brings them to their end, or takes everything back.
 """
 
 import contextlib
@@ -50,7 +51,9 @@ def kept(waiting, spent=None):
                 if spent:
                     entry["spent"] = [spent[0].name, spent[1]]
             _write(folder / name, entry, held)
-            held.callback(_remove, folder / name)  # after a failure the main one goes first, since the last callback comes first
+            held.callback(
+                _remove, folder / name
+            )  # after a failure the main one goes first, since the last callback comes first
         _settle(by_folder)
         try:
             yield
@@ -66,7 +69,8 @@ def kept(waiting, spent=None):
 
 
 def sweep(folder):
-    """Bring to its end what killed runs have left in `folder`: results that were to appear together, temporary files and folders.
+    """Bring to its end what killed runs have left in `folder`: results that were to appear together, temporary files
+    and folders.
 
     A writer that lives holds a lock on its files, on this machine at least; a file that cannot be locked stays.
     """
@@ -85,7 +89,13 @@ def sweep(folder):
 def _move(part):
     """What is to be done with a part, ready for JSON."""
     made = os.stat(part.name).st_ino
-    return {"part": part.name.name, "name": part.target.name, "inode": made, "replace": bool(part.replaces), "folder": part.folder}
+    return {
+        "part": part.name.name,
+        "name": part.target.name,
+        "inode": made,
+        "replace": bool(part.replaces),
+        "folder": part.folder,
+    }
 
 
 def _write(path, entry, held):

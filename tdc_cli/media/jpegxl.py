@@ -1,7 +1,7 @@
 """JPEG XL by imagecodecs: 8 and 16 bits and floats, with and without alpha, without loss.
 
-EXIF and XMP stand in boxes beside the codestream. The colour profile is in the codestream, compressed, where imagecodecs neither reads nor
-writes it.
+EXIF and XMP stand in boxes beside the codestream. The colour profile is in the codestream, compressed, where
+imagecodecs neither reads nor writes it.
 
 References
 ----------
@@ -35,7 +35,9 @@ def decode(content, path):
         head = _Header(_codestream(content, boxes))
         check_size(head.width, head.height, path, len(content), head.colours + len(head.further))
         if head.animated:
-            raise InputError(f"{path}: holds an animation, of which none is read as JPEG XL; save its frames as pictures in a folder")
+            raise InputError(
+                f"{path}: holds an animation, of which none is read as JPEG XL; save its frames as pictures in a folder"
+            )
         if head.colours not in (1, 3) or head.further not in ([], [_ALPHA]):
             raise InputError(f"{path}: has channels beside colours and alpha; save it as TIFF or a .npy array")
         values = imagecodecs.jpegxl_decode(content, numthreads=1)
@@ -43,7 +45,9 @@ def decode(content, path):
         raise metadata.damaged(path, error) from error
     mode = _MODES[head.colours, bool(head.further)]
     if values.shape != (*values.shape[:2], *({"L": (), "LA": (2,), "RGB": (3,), "RGBA": (4,)}[mode])):
-        raise InputError(f"{path}: {values.shape[2:]} channels where its header tells {mode}; convert it to PNG or TIFF")
+        raise InputError(
+            f"{path}: {values.shape[2:]} channels where its header tells {mode}; convert it to PNG or TIFF"
+        )
     kinds = {kind: data for kind, data in boxes if kind in (b"Exif", b"xml ")}
     found = metadata.of_blocks(exif=kinds.get(b"Exif", b"")[4:], xmp=kinds.get(b"xml ", b""))
     if head.premultiplied:
@@ -59,7 +63,9 @@ def encode(media, form, quality=None):
     import imagecodecs
 
     kept = form.kept(media)
-    content = imagecodecs.jpegxl_encode(np.ascontiguousarray(media.values), lossless=True, usecontainer=True, numthreads=1)
+    content = imagecodecs.jpegxl_encode(
+        np.ascontiguousarray(media.values), lossless=True, usecontainer=True, numthreads=1
+    )
     exif = metadata.with_resolution(kept.get("exif", b""), kept["dpi"]) if "dpi" in kept else kept.get("exif")
     if exif:
         content += _box(b"Exif", bytes(4) + exif.removeprefix(b"Exif\0\0"))
@@ -73,7 +79,9 @@ def _box(kind, data):
 
 
 def _boxes(content):
-    """Iterate over the boxes of a file: kind and data; compressed ones (``brob``) as what they hold. None where it is a bare codestream."""
+    """Iterate over the boxes of a file: kind and data; compressed ones (``brob``) as what they hold. None where it is a
+    bare codestream.
+    """
     import imagecodecs
 
     start = 0 if not content.startswith(_CODESTREAM) else len(content)
@@ -110,7 +118,8 @@ class _Header:
     width, height : int
         As stored, before the orientation is applied.
     animated, profiled, premultiplied : bool
-        Whether it has frames, a colour profile or white and primaries of its own, and colours that are multiplied by their alpha.
+        Whether it has frames, a colour profile or white and primaries of its own, and colours that are multiplied by
+        their alpha.
     colours : int
         Channels of colour.
     further : list of int

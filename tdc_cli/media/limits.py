@@ -8,8 +8,8 @@ from ..errors import InputError
 from ..memory import budget
 from .formats import ALL_TYPES
 
-# Pixels of a file of any size. A larger picture must have a file as large as the best that deflate can do, which packs a run of equal
-# bytes 1032 times: what tells of more is a decompression bomb.
+# Pixels of a file of any size. A larger picture must have a file as large as the best that deflate can do, which packs
+# a run of equal bytes 1032 times: what tells of more is a decompression bomb.
 LARGEST = 100_000_000
 MOST_PACKED = 1100
 # What the user says that may be taken, see `memory.budget`: whoever decodes is many calls away from whoever knows.
@@ -67,7 +67,8 @@ def check_size(width, height, path, stored=None, each=1):
 
 
 def check_packed(width, height, path, stored, each):
-    """Refuse more than `LARGEST` pixels in more bytes than their file can have packed, unless the user names the memory.
+    """Refuse more than `LARGEST` pixels in more bytes than their file can have packed, unless the user names the
+    memory.
 
     Parameters
     ----------
@@ -82,8 +83,8 @@ def check_packed(width, height, path, stored, each):
     if _ASKED.get() is None and width * height > LARGEST and size > MOST_PACKED * stored:
         raise InputError(
             f"{path}: {width}x{height} pixels in a file of {stored} bytes, as files have that are made to fill the "
-            f"memory; up to {LARGEST // 10**6} megapixels are read from one so small; give a `memory` that holds them, such as "
-            f"{1 + 2 * size // 2**30}G, or crop it"
+            f"memory; up to {LARGEST // 10**6} megapixels are read from one so small; give a `memory` that holds them, "
+            f"such as {1 + 2 * size // 2**30}G, or crop it"
         )
 
 
@@ -103,6 +104,6 @@ def check_type(dtype, path):
     """Raise InputError for values of a type that pictures and clips do not have."""
     if str(dtype) not in ALL_TYPES:
         raise InputError(
-            f"{path}: values of {dtype}; only integers of 8, 16 and 32 bits, float32 and float64 are taken: convert them to float32 or "
-            "float64, with NaN for what is missing"
+            f"{path}: values of {dtype}; only integers of 8, 16 and 32 bits, float32 and float64 are taken: convert "
+            "them to float32 or float64, with NaN for what is missing"
         )

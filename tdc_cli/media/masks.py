@@ -87,7 +87,8 @@ class Masks:
 
 
 def read_masks(path):
-    """Open what has a mask for each of several frames: a clip, a folder, an animation, several pages, or a ``.npy`` file (T, H, W).
+    """Open what has a mask for each of several frames: a clip, a folder, an animation, several pages, or a ``.npy``
+    file (T, H, W).
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """What a file holds beside its pixels: orientation, colour profile, resolution, EXIF, XMP and texts.
 
-TIFF files keep these in the directory that also says where the pixels lie, the others in blocks of their own. Both become the metadata
-of a `Media`, with the orientation already applied.
+TIFF files keep these in the directory that also says where the pixels lie, the others in blocks of their own. Both
+become the metadata of a `Media`, with the orientation already applied.
 """
 
 import re
@@ -20,9 +20,11 @@ PROFILE, XMP = 34675, 700  # tags of TIFF
 
 _INTEROPERABILITY = 0xA005  # an offset into the old file, which means nothing in a new one
 _RESOLUTION = (282, 283, 296)  # in x, in y, unit
-# TIFF tags that say what the picture shows, not how it is stored: description, maker, model, software, date, artist, copyright.
+# TIFF tags that say what the picture shows, not how it is stored: description, maker, model, software, date, artist,
+# copyright.
 DESCRIPTIVE = (270, 271, 272, 305, 306, 315, 33432, *DIRECTORIES)
-# Namespaces of XMP and names in them that completing makes false: thumbnails, and other pictures that stood in the same file.
+# Namespaces of XMP and names in them that completing makes false: thumbnails, and other pictures that stood in the same
+# file.
 _STALE_XMP = {
     b"http://ns.adobe.com/xap/1.0/": b"Thumbnails",
     b"http://ns.adobe.com/hdr-gain-map/1.0/": rb"\w+",
@@ -42,14 +44,17 @@ class Damage(ValueError):
 
 def damaged(path, error):
     """InputError for what came up while the bytes of `path` were decoded."""
-    if isinstance(error, OSError) and error.errno:  # of the system, such as too many open files; decoders raise theirs without a number
+    if (
+        isinstance(error, OSError) and error.errno
+    ):  # of the system, such as too many open files; decoders raise theirs without a number
         return InputError(f"{path}: cannot be read ({error.strerror})")
     found = f" ({error})" if isinstance(error, Damage) else ""
     return InputError(f"{path}: damaged or cut short{found}; get the file again")
 
 
 def directory(file, offset):
-    """Directory of a TIFF file, open for reading, at `offset` as Pillow's Exif, which reads it whatever the pixels are."""
+    """Directory of a TIFF file, open for reading, at `offset` as Pillow's Exif, which reads it whatever the pixels are.
+    """
     from PIL import Image
 
     exif = Image.Exif()
@@ -114,7 +119,9 @@ def of_directory(exif):
 
 
 def of_blocks(exif, xmp):
-    """Metadata of a file that holds EXIF, without its resolution elsewhere, and XMP as blocks of bytes, either of which may be empty."""
+    """Metadata of a file that holds EXIF, without its resolution elsewhere, and XMP as blocks of bytes, either of which
+    may be empty.
+    """
     from PIL import Image
 
     noted = Image.Exif()
@@ -198,7 +205,9 @@ def _descriptive(exif):
 
 
 def descriptive_tags(metadata):
-    """Tags for the directory of a TIFF file, tag to value, from the EXIF of `metadata`; those of `DIRECTORIES` are dicts."""
+    """Tags for the directory of a TIFF file, tag to value, from the EXIF of `metadata`; those of `DIRECTORIES` are
+    dicts.
+    """
     from PIL import Image
 
     exif = Image.Exif()

@@ -12,7 +12,8 @@ class Pages:
     Attributes
     ----------
     number : int or None
-        Of the page that is meant, counted from 0 among all that the file has; None: the only one that is a picture of its own.
+        Of the page that is meant, counted from 0 among all that the file has; None: the only one that is a picture of
+        its own.
     infrared : bool
         Whether a further page is an infrared scan of it, which is read too.
     all : bool
@@ -50,8 +51,8 @@ class Pages:
         if len(scans) != 1:
             have = f"pages {_listed(scans)} may both be" if scans else "no page is"
             raise InputError(
-                f"{path}: `mask=ir` needs one further page that is grey and of the same size as the colours, and {have}; save the infrared "
-                "scan as a picture with dust in white and give it as `mask`"
+                f"{path}: `mask=ir` needs one further page that is grey and of the same size as the colours, and "
+                f"{have}; save the infrared scan as a picture with dust in white and give it as `mask`"
             )
         return page, scans[0]
 

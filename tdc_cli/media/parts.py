@@ -57,7 +57,9 @@ class Part:
             os.chmod(self.name, stat.S_IMODE(self.target.stat().st_mode))
 
     def check(self, reads=frozenset()):
-        """FileExistsError if the name is taken and not to be replaced; OutputError if it is that of a file that is read."""
+        """FileExistsError if the name is taken and not to be replaced; OutputError if it is that of a file that is
+        read.
+        """
         if os.path.lexists(self.target):
             check_unread(self.path, reads)
             if not self.replaces:
@@ -192,7 +194,9 @@ def name_file(part, target, replace):
 
 
 def name_folder(part, target):
-    """Give a folder its name in place of what a run has written there, in one step where the system can; `part` is gone then."""
+    """Give a folder its name in place of what a run has written there, in one step where the system can; `part` is gone
+    then.
+    """
     if not target.exists() or not any(target.iterdir()):
         os.rename(part, target)  # fails if something has come there since
         return
@@ -215,7 +219,9 @@ def check_own(folder):
     """OutputError if a folder holds anything that no run has written as it is."""
     name = contents.foreign(folder)
     if name is not None:
-        raise OutputError(f"{folder}: holds {name}, which no run of tdc has written as it is; give an empty folder or a new name")
+        raise OutputError(
+            f"{folder}: holds {name}, which no run of tdc has written as it is; give an empty folder or a new name"
+        )
 
 
 def check_unread(path, reads):

@@ -1,4 +1,5 @@
-"""Pictures by Pillow: everything with up to 8 bits a channel and what stands beside the pixels, and the metadata of 16-bit PNG.
+"""Pictures by Pillow: everything with up to 8 bits a channel and what stands beside the pixels, and the metadata of
+16-bit PNG.
 
 Those with nothing beside the pixels are read and written by `plain`.
 """
@@ -55,7 +56,9 @@ def decode(content, path, page=None):
                 picture, notes = in_known_mode(picture, path)
                 values, mode = np.asarray(picture), picture.mode
     except UnidentifiedImageError as error:
-        raise InputError(f"{path}: not a picture, or damaged at its start; {', '.join(FORMATS)} files are read") from error
+        raise InputError(
+            f"{path}: not a picture, or damaged at its start; {', '.join(FORMATS)} files are read"
+        ) from error
     except metadata.DAMAGE as error:
         raise metadata.damaged(path, error) from error
     if transparency is not None and mode in ("L", "RGB"):
@@ -64,7 +67,9 @@ def decode(content, path, page=None):
 
 
 def _check_kind(picture, path, page, stored):
-    """Our name of the format; pictures of other formats, with several pages, or too large are refused before anything is decoded."""
+    """Our name of the format; pictures of other formats, with several pages, or too large are refused before anything
+    is decoded.
+    """
     name = _NAMES.get(picture.format, picture.format)
     if name not in FORMATS:
         raise InputError(f"{path}: {name} is not read; convert it to PNG, JPEG or TIFF")
@@ -75,7 +80,9 @@ def _check_kind(picture, path, page, stored):
     elif picture.format != "MPO":
         check_single(getattr(picture, "n_frames", 1), path)
     check_size(picture.width, picture.height, path, stored, len(picture.getbands()))
-    if name == "TIFF" and max(picture.tag_v2.get(_BITS, (1,))) > 8:  # which Pillow would cut to 8; `tiff` could not read it
+    if (
+        name == "TIFF" and max(picture.tag_v2.get(_BITS, (1,))) > 8
+    ):  # which Pillow would cut to 8; `tiff` could not read it
         raise InputError(f"{path}: damaged, or an unusual TIFF; save it anew, uncompressed")
     return name
 
@@ -86,11 +93,14 @@ def in_known_mode(picture, path):
     if picture.mode in ("P", "PA"):
         target = "RGBA" if see_through or picture.mode == "PA" else "RGB"
         return picture.convert(target), (
-            f"{path}: has a palette; it is completed and written as {target}, the known pixels in exactly the palette's colours",
+            f"{path}: has a palette; it is completed and written as {target}, the known pixels in exactly the "
+            "palette's colours",
         )
     if picture.mode == "1":
         target = "LA" if see_through else "L"
-        return picture.convert(target), (f"{path}: has 1 bit a pixel; it is completed and written as {target} with 8 bits",)
+        return picture.convert(target), (
+            f"{path}: has 1 bit a pixel; it is completed and written as {target} with 8 bits",
+        )
     if picture.mode not in _MODES:
         raise InputError(f"{path}: mode {picture.mode} is not supported, only {', '.join(_MODES)}; convert it to RGB")
     return picture, ()
@@ -115,7 +125,9 @@ def _own_limits():
 
 @contextlib.contextmanager
 def silent_decoder():
-    """Within the block nothing reaches standard error: libtiff prints there what Pillow then raises as an error as well."""
+    """Within the block nothing reaches standard error: libtiff prints there what Pillow then raises as an error as
+    well.
+    """
     try:
         kept = os.dup(2)
     except OSError:  # standard error is closed anyway

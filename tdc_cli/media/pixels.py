@@ -24,7 +24,9 @@ class Pixels:
 
     @property
     def full_range(self):
-        """Largest value of the integer type; None for floats, and for wider or signed integers, which are counts rather than shades."""
+        """Largest value of the integer type; None for floats, and for wider or signed integers, which are counts rather
+        than shades.
+        """
         shades = self.dtype.kind == "u" and self.dtype.itemsize <= 2
         return int(np.iinfo(self.dtype).max) if shades else None
 
@@ -44,8 +46,8 @@ class Media(Pixels):
     Attributes
     ----------
     values : (H, W) or (H, W, C) ndarray
-        As stored, of a type in `formats.ALL_TYPES`. Alpha, if any, is the last channel. Those of a tensor have 2 to 6 modes and may be
-        of other types, see `tdc_cli.media.tensor`.
+        As stored, of a type in `formats.ALL_TYPES`. Alpha, if any, is the last channel. Those of a tensor have 2 to 6
+        modes and may be of other types, see `tdc_cli.media.tensor`.
     mode : str
         ``L``, ``LA``, ``RGB``, ``RGBA``, ``CMYK``, ``array`` where the channels have no names, or ``tensor``.
     path : str
@@ -53,9 +55,10 @@ class Media(Pixels):
     sha256 : str
         Of the file's bytes.
     metadata : dict
-        What is kept beside the values: ``icc_profile``, ``exif`` and ``xmp`` (bytes), ``dpi`` (two floats), ``text`` (of a PNG, dict),
-        ``transparency`` (colour of a PNG, int or tuple), ``colour_chunks`` (of a PNG, name to bytes), ``comment`` (of a JPEG, bytes),
-        ``premultiplied`` (True, of a TIFF), ``tags`` and ``layout`` (of a TIFF, see `tiff_tags`).
+        What is kept beside the values: ``icc_profile``, ``exif`` and ``xmp`` (bytes), ``dpi`` (two floats), ``text``
+        (of a PNG, dict), ``transparency`` (colour of a PNG, int or tuple), ``colour_chunks`` (of a PNG, name to bytes),
+        ``comment`` (of a JPEG, bytes), ``premultiplied`` (True, of a TIFF), ``tags`` and ``layout`` (of a TIFF, see
+        `tiff_tags`).
     format : str
         Name in `FORMATS` of the file that was read.
     notes : tuple of str

@@ -1,7 +1,8 @@
-"""Pictures that stay in their file and are read by rows and columns, as far as the format can: TIFF, and NumPy's arrays.
+"""Pictures that stay in their file and are read by rows and columns, as far as the format can: TIFF, and NumPy's
+arrays.
 
-`open_stored` gives a `Media` whose values are `Stored`: what code cuts out of them is read then. `write_rows` writes a picture of any
-size some rows at a time.
+`open_stored` gives a `Media` whose values are `Stored`: what code cuts out of them is read then. `write_rows` writes a
+picture of any size some rows at a time.
 """
 
 import math
@@ -59,7 +60,8 @@ def row_slices(shape):
 
 
 def open_stored(path):
-    """`Media` of a large picture whose values stay in its file; None where it is small, or of a kind that is to be read whole.
+    """`Media` of a large picture whose values stay in its file; None where it is small, or of a kind that is to be read
+    whole.
 
     Raises
     ------
@@ -132,11 +134,14 @@ def _of_tiff(path):
     )
     if held:
         notes = (*notes, *tiff.nodata_notes(path, numbers))
-    return Media(stored, mode, str(path), "", found, "TIFF", tuple(notes), numbers if held and not as_nan else ())  # type: ignore[arg-type]
+    kept = numbers if held and not as_nan else ()
+    return Media(stored, mode, str(path), "", found, "TIFF", tuple(notes), kept)  # type: ignore[arg-type]
 
 
 def _is_plain(page):
-    """Whether a page is large and its values are the picture's: no palette or single bits, black is 0, channels together."""
+    """Whether a page is large and its values are the picture's: no palette or single bits, black is 0, channels
+    together.
+    """
     if (
         page.dtype is None
         or page.axes not in ("YX", "YXS")

@@ -34,14 +34,18 @@ DAMAGE = (*metadata.DAMAGE, RuntimeError, MemoryError, AssertionError)
 
 
 def suits(page):
-    """Whether a page is for `decode_page` rather than for Pillow, which reads up to 8 bits without sign, with straight alpha at most."""
+    """Whether a page is for `decode_page` rather than for Pillow, which reads up to 8 bits without sign, with straight
+    alpha at most.
+    """
     signed = page.dtype is not None and page.dtype.kind == "i"
     return signed or np.max(page.bitspersample) > 8 or not {int(e) for e in page.extrasamples} <= {_STRAIGHT}
 
 
 @contextlib.contextmanager
 def opened(source, path):
-    """A TIFF file as tifffile has it, from a path or a binary file; what is raised within the block is told as damage to `path`."""
+    """A TIFF file as tifffile has it, from a path or a binary file; what is raised within the block is told as damage
+    to `path`.
+    """
     import tifffile
 
     try:
@@ -66,7 +70,9 @@ def check_chain(file):
 
 
 def check_parts(page, size):
-    """Raise Damage where strips or tiles of a page are not in a file of `size` bytes: tifffile would fill them with zeros."""
+    """Raise Damage where strips or tiles of a page are not in a file of `size` bytes: tifffile would fill them with
+    zeros.
+    """
     parts = int(np.prod(page.keyframe.chunked))
     there = sum(offset + count <= size for offset, count in zip(page.dataoffsets, page.databytecounts))
     if there < parts:
@@ -74,7 +80,9 @@ def check_parts(page, size):
 
 
 def main_pages(file):
-    """Pages of an open TIFF file without those that are thumbnails, reduced copies or masks, a list, and the number of these."""
+    """Pages of an open TIFF file without those that are thumbnails, reduced copies or masks, a list, and the number of
+    these.
+    """
     pages = list(file.pages)
     main = [page for page in pages if not page.subfiletype & (_REDUCED | _MASK)] or pages[:1]
     return main, len(pages) - len(main)
@@ -88,8 +96,8 @@ def decode(content, path, chosen=None):
     content : bytes
     path : path-like
     chosen : pages.Pages or None
-        Which page is meant; its infrared scan, where it is read too, is the metadata ``infrared``, an (H, W) ndarray. None: only one page
-        may be a picture of its own.
+        Which page is meant; its infrared scan, where it is read too, is the metadata ``infrared``, an (H, W) ndarray.
+        None: only one page may be a picture of its own.
     """
     if not _is_read_by_tifffile(content):
         return pillow.decode(content, path)
@@ -110,7 +118,9 @@ def decode(content, path, chosen=None):
 
 
 def beside(page):
-    """Metadata of a page of an open TIFF file that only TIFF has, with those `tiff_tags.SHARED`, and words for what is left out."""
+    """Metadata of a page of an open TIFF file that only TIFF has, with those `tiff_tags.SHARED`, and words for what is
+    left out.
+    """
     tags, left = tiff_tags.read(page, metadata.DESCRIPTIVE)
     found = {"layout": tiff_tags.layout(page)}
     found |= {key: tags.pop(code).content for code, key in tiff_tags.SHARED.items() if code in tags}
@@ -191,7 +201,9 @@ def stack(file, pages, copies):
 
 def decode_page(file, page, path):
     """Media of a page of an open TIFF file, upright."""
-    check_size(page.imagewidth, page.imagelength, path, file.filehandle.size, page.samplesperpixel * page.dtype.itemsize)
+    check_size(
+        page.imagewidth, page.imagelength, path, file.filehandle.size, page.samplesperpixel * page.dtype.itemsize
+    )
     mode, alpha = mode_of(page, path)
     check_parts(page, file.filehandle.size)
     values = page.asarray()
@@ -225,7 +237,8 @@ def mode_of(page, path):
     if extra in ([_PREMULTIPLIED], [_STRAIGHT]) and page.samplesperpixel == channels + 1 and mode != "CMYK":
         return f"{mode}A", extra[0]
     raise InputError(
-        f"{path}: {page.samplesperpixel} channels, {mode} and others of unknown meaning; flatten it, or save it as a .npy array"
+        f"{path}: {page.samplesperpixel} channels, {mode} and others of unknown meaning; flatten it, or save it as a "
+        ".npy array"
     )
 
 
@@ -259,11 +272,14 @@ def _options(media):
 
 def _values(media, options):
     """The values of `media` in the order in which they are written."""
-    return np.ascontiguousarray(np.moveaxis(media.values, 2, 0) if options["planarconfig"] == "separate" else media.values)
+    return np.ascontiguousarray(
+        np.moveaxis(media.values, 2, 0) if options["planarconfig"] == "separate" else media.values
+    )
 
 
 def page_numbers(path):
-    """Numbers of the pages of a TIFF file that are pictures of their own, and words for what is left out of a file of them, two lists.
+    """Numbers of the pages of a TIFF file that are pictures of their own, and words for what is left out of a file of
+    them, two lists.
 
     Raises
     ------
@@ -278,7 +294,9 @@ def page_numbers(path):
 
 
 def encode_pages(pages, path):
-    """Bytes of a TIFF file of completed `pages`, a list of Media, with what the file that they come from says beside their pixels."""
+    """Bytes of a TIFF file of completed `pages`, a list of Media, with what the file that they come from says beside
+    their pixels.
+    """
     with opened(path, path) as file:
         kept, _ = stack(file, *main_pages(file))
     buffer = io.BytesIO()
@@ -305,7 +323,12 @@ def write_pages(frames, file, *, large, stack=None):
         for number, media in enumerate(frames):
             made = replace(media, metadata=media.metadata | stack.pages[number]) if stack else media
             options = _options(made)
-            writer.write(_values(made, options), contiguous=False, extratags=_extra(_tags(made) if stack else {}, order), **options)
+            writer.write(
+                _values(made, options),
+                contiguous=False,
+                extratags=_extra(_tags(made) if stack else {}, order),
+                **options,
+            )
 
 
 def _tags(media):
@@ -314,7 +337,9 @@ def _tags(media):
     tags = {code: tiff_tags.text(value) for code, value in described.items() if isinstance(value, str)}
     if "xmp" in media.metadata:
         tags[metadata.XMP] = tiff_tags.block(media.metadata["xmp"])
-    tags |= {code: tiff_tags.block(media.metadata[key]) for code, key in tiff_tags.SHARED.items() if key in media.metadata}
+    tags |= {
+        code: tiff_tags.block(media.metadata[key]) for code, key in tiff_tags.SHARED.items() if key in media.metadata
+    }
     return tags | media.metadata.get("tags", {})
 
 
@@ -324,7 +349,9 @@ def _extra(tags, byteorder):
 
 
 def encode(media, form=None, quality=None):
-    """Bytes of `media` as a TIFF file, compressed without loss, with its metadata; where it comes from a TIFF file, in the same layout."""
+    """Bytes of `media` as a TIFF file, compressed without loss, with its metadata; where it comes from a TIFF file, in
+    the same layout.
+    """
     import tifffile
 
     options, (order, directories, tags) = _options(media), _described(media)
@@ -359,15 +386,24 @@ def encode_stack(values, stack, large):
     with tifffile.TiffWriter(buffer, bigtiff=large, byteorder=order) as writer:
         for plane, beside in zip(values, stack.pages, strict=True):
             layout = beside["layout"]
-            tags = beside.get("tags", {}) | {code: tiff_tags.block(beside[key]) for code, key in tiff_tags.SHARED.items() if key in beside}
+            tags = beside.get("tags", {}) | {
+                code: tiff_tags.block(beside[key]) for code, key in tiff_tags.SHARED.items() if key in beside
+            }
             options = {"tile": layout.tile} if layout.tile else {"rowsperstrip": layout.rows}
             if layout.scale:
                 options |= {"resolution": layout.scale, "resolutionunit": "NONE"}
             writer.write(
-                np.ascontiguousarray(plane), contiguous=False, photometric=layout.photometric, extrasamples=layout.extra or None,
-                planarconfig=("separate" if layout.planar else "contig") if plane.ndim > 2 else None, compression="zlib", metadata=None,
-                software=False, extratags=_extra(tags, order), **options,
-            )  # fmt: skip
+                np.ascontiguousarray(plane),
+                contiguous=False,
+                photometric=layout.photometric,
+                extrasamples=layout.extra or None,
+                planarconfig=("separate" if layout.planar else "contig") if plane.ndim > 2 else None,
+                compression="zlib",
+                metadata=None,
+                software=False,
+                extratags=_extra(tags, order),
+                **options,
+            )
     return buffer.getvalue()
 
 
@@ -401,7 +437,9 @@ def _strips(bands, rows, dtype):
 
 
 def _tiles(bands, shape, tile, dtype):
-    """Tiles of a picture of this shape, row by row of them, from bands of its rows; filled up with zeros at the right and the bottom."""
+    """Tiles of a picture of this shape, row by row of them, from bands of its rows; filled up with zeros at the right
+    and the bottom.
+    """
     length, across = tile
     for rows in _cut(bands, length):
         for column in range(0, shape[1], across):

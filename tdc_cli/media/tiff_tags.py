@@ -1,8 +1,10 @@
-"""What the directory of a TIFF file holds beside the pixels: each tag is kept as it is, mended, or left out under its name.
+"""What the directory of a TIFF file holds beside the pixels: each tag is kept as it is, mended, or left out under its
+name.
 
 References
 ----------
-TIFF 6.0 (Adobe, 1992); OGC 19-008r4, GeoTIFF 1.1; GDAL, GTiff driver, for 42112 and 42113; Adobe Photoshop File Formats, image resources.
+TIFF 6.0 (Adobe, 1992); OGC 19-008r4, GeoTIFF 1.1; GDAL, GTiff driver, for 42112 and 42113; Adobe Photoshop File
+Formats, image resources.
 """
 
 import re
@@ -26,10 +28,59 @@ _TYPES = {1: "u1", 2: "S1", 3: "u2", 4: "u4", 5: "u4", 6: "i1", 7: "u1", 8: "i2"
 _RATIONAL = (5, 10)
 # How the pixels lie, and what `metadata` reads: written anew.
 _WRITTEN_ANEW = {
-    254, 255, 256, 257, 258, 259, 262, 263, 264, 265, 266, 273, ORIENTATION, 277, 278, 279, 282, 283, 284, 288, 289, 292, 293, 296, 297,
-    317, 320, 322, 323, 324, 325, 338, 339, 347, 512, 513, 514, 515, 517, 518, 519, 520, 521, 529, 530, 531, 532, 32996, 32997,
-    PROFILE, XMP, *DIRECTORIES,
-}  # fmt: skip
+    254,
+    255,
+    256,
+    257,
+    258,
+    259,
+    262,
+    263,
+    264,
+    265,
+    266,
+    273,
+    ORIENTATION,
+    277,
+    278,
+    279,
+    282,
+    283,
+    284,
+    288,
+    289,
+    292,
+    293,
+    296,
+    297,
+    317,
+    320,
+    322,
+    323,
+    324,
+    325,
+    338,
+    339,
+    347,
+    512,
+    513,
+    514,
+    515,
+    517,
+    518,
+    519,
+    520,
+    521,
+    529,
+    530,
+    531,
+    532,
+    32996,
+    32997,
+    PROFILE,
+    XMP,
+    *DIRECTORIES,
+}
 # What completed pixels make false, or what shows the picture before.
 _LEFT_OUT = {
     280: "smallest and largest value", 281: "smallest and largest value", 340: "smallest and largest value",
@@ -37,9 +88,15 @@ _LEFT_OUT = {
 }  # fmt: skip
 _GEO = (33550, 33920, 33922, 34264, 34735, 34736, 34737, 50844)
 _WORDS = dict.fromkeys(_GEO, "georeference") | {
-    _GDAL: "GDAL metadata", NODATA: "nodata value", 33723: "IPTC", 34377: "Photoshop resources", 269: "name of the document",
-    285: "name of the page", 50838: "ImageJ metadata", 50839: "ImageJ metadata",
-}  # fmt: skip
+    _GDAL: "GDAL metadata",
+    NODATA: "nodata value",
+    33723: "IPTC",
+    34377: "Photoshop resources",
+    269: "name of the document",
+    285: "name of the page",
+    50838: "ImageJ metadata",
+    50839: "ImageJ metadata",
+}
 
 
 @dataclass(frozen=True)
@@ -87,7 +144,8 @@ class Layout:
     extra : tuple of int
         Kinds of the channels beyond those.
     scale : (float, float) or None
-        Pixels a unit in x and y where the file names no unit, as programs for microscopes do; the unit stands in their description.
+        Pixels a unit in x and y where the file names no unit, as programs for microscopes do; the unit stands in their
+        description.
     """
 
     byteorder: str
@@ -104,7 +162,9 @@ def layout(page):
     tile = (page.tilelength, page.tilewidth) if page.is_tiled else None
     extra = tuple(int(kind) for kind in page.extrasamples)
     rows = min(int(page.rowsperstrip), page.imagelength)
-    return Layout(page.parent.byteorder, tile, rows, int(page.planarconfig) == 2, int(page.photometric), extra, _scale(page))
+    return Layout(
+        page.parent.byteorder, tile, rows, int(page.planarconfig) == 2, int(page.photometric), extra, _scale(page)
+    )
 
 
 def _scale(page):
@@ -138,7 +198,9 @@ def read(page, descriptive):
     if page.photometric == _PALETTE and NODATA in kept:  # it is a place in the palette, not a colour
         del kept[NODATA]
         left.append(_WORDS[NODATA])
-    if len(kept.keys() & set(_GEO)) and page.tags.valueof(ORIENTATION, 1) != 1:  # it is of the picture before it was turned
+    if (
+        len(kept.keys() & set(_GEO)) and page.tags.valueof(ORIENTATION, 1) != 1
+    ):  # it is of the picture before it was turned
         kept = {code: tag for code, tag in kept.items() if code not in _GEO}
         left.append("georeference")
     return kept, list(dict.fromkeys(left))
@@ -166,7 +228,9 @@ def _without_statistics(content):
 
 
 def nodata(tags, dtype):
-    """The number that GDAL's tag says stands for what is missing, a tuple of one; empty without any that values of this type can have."""
+    """The number that GDAL's tag says stands for what is missing, a tuple of one; empty without any that values of this
+    type can have.
+    """
     if NODATA not in tags:
         return ()
     try:
@@ -175,7 +239,9 @@ def nodata(tags, dtype):
         return ()
     if np.isnan(number) or np.dtype(dtype).kind not in "iuf":
         return ()
-    if np.dtype(dtype).kind != "f" and not (np.iinfo(dtype).min <= number <= np.iinfo(dtype).max and number.is_integer()):
+    if np.dtype(dtype).kind != "f" and not (
+        np.iinfo(dtype).min <= number <= np.iinfo(dtype).max and number.is_integer()
+    ):
         return ()
     return (number,)
 

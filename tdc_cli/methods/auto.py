@@ -1,8 +1,9 @@
-"""Holes that can be predicted by `patches`, the inside of deep ones by `exemplar`: decided pixel by pixel, by what the posterior knows.
+"""Holes that can be predicted by `patches`, the inside of deep ones by `exemplar`: decided pixel by pixel, by what the
+posterior knows.
 
-Where no hole is deep (`tdc_cli.exemplar.deep`) the result is that of `patches`, bit for bit. In a deep hole its estimate is kept where its
-variance is at most a share of the variance of the surroundings; where it is more, the mean says less than it leaves open, and the pixel is
-filled with what looks right, what was predicted beside it being known.
+Where no hole is deep (`tdc_cli.exemplar.deep`) the result is that of `patches`, bit for bit. In a deep hole its
+estimate is kept where its variance is at most a share of the variance of the surroundings; where it is more, the mean
+says less than it leaves open, and the pixel is filled with what looks right, what was predicted beside it being known.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -19,8 +20,8 @@ from .parameters import parameter
 
 # Pixels beside the holes that the estimate looks at.
 MARGIN = 64
-# What a frame within the reach of groups shows of a deep hole of a clip is taken from it as it is where the frames, moved, differ by at
-# most this share of the variance around; else groups do better.
+# What a frame within the reach of groups shows of a deep hole of a clip is taken from it as it is where the frames,
+# moved, differ by at most this share of the variance around; else groups do better.
 AGREEING = 0.1
 
 
@@ -29,7 +30,10 @@ class Config(patches.Config):
     """Parameters of the passes, as of `patches`, and where inventing begins."""
 
     line: float = parameter(
-        0.5, "In deep holes, share of the variance of the surroundings that an estimate may leave open; what leaves more is invented.", ge=0
+        0.5,
+        "In deep holes, share of the variance of the surroundings that an estimate may leave open; what leaves more is "
+        "invented.",
+        ge=0,
     )
 
 
@@ -49,8 +53,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     Parameters
     ----------
     values : (H, W, ...) ndarray of float
-        Modes 0 and 1 are the picture, all further modes together its channels, but for the one that counts the frames of a clip. Entries
-        where `observed` is False are never read.
+        Modes 0 and 1 are the picture, all further modes together its channels, but for the one that counts the frames
+        of a clip. Entries where `observed` is False are never read.
     observed : (H, W, ...) ndarray of bool
         True = observed.
     config : Config
@@ -69,7 +73,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     Returns
     -------
     Completion
-        Its standard deviations are those of `patches` where it was predicted, and those of `exemplar` where it was invented.
+        Its standard deviations are those of `patches` where it was predicted, and those of `exemplar` where it was
+        invented.
 
     Raises
     ------
@@ -78,7 +83,10 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     """
     check_observed(values, observed)
     if source is not None and source.shape != values.shape[:2]:
-        raise ConfigError(f"source has {' x '.join(map(str, source.shape))} pixels, the values {' x '.join(map(str, values.shape[:2]))}")
+        raise ConfigError(
+            f"source has {' x '.join(map(str, source.shape))} pixels, the values "
+            f"{' x '.join(map(str, values.shape[:2]))}"
+        )
     if config.frames is not None:
         return _complete_clip(values, observed, config, rng, monitor, source, wanted, used)
     flat = (*values.shape[:2], -1)
@@ -106,7 +114,9 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     if done.sd is not None:
         sd[box] = done.sd
         invented, there = holes.copy(), known[box]
-        sure = _sure(done.mean.reshape(there.shape), done.sd.reshape(there.shape), there.any(axis=2), lost[box], config.line)
+        sure = _sure(
+            done.mean.reshape(there.shape), done.sd.reshape(there.shape), there.any(axis=2), lost[box], config.line
+        )
         invented[box] &= ~sure
     made = np.broadcast_to(invented[..., None], known.shape)
     estimated = asked & _within(np.ones(values.shape[:2], bool), used)[..., None]
@@ -115,13 +125,19 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     monitor(100, 100, "filling")
     if done.sd is None:
         return replace(done, mean=mean, invented=invented)
-    return replace(done, mean=mean, sd=sd, predictive_sd=np.hypot(sd, done.noise_std) if done.noise_std else sd, invented=invented)
+    return replace(
+        done, mean=mean, sd=sd, predictive_sd=np.hypot(sd, done.noise_std) if done.noise_std else sd, invented=invented
+    )
 
 
 def _complete_clip(values, observed, config, rng, monitor, source, wanted, used):
-    """`complete` of a clip: what frames nearby show is left to the groups, unless whole frames agree; the rest of deep holes is filled."""
+    """`complete` of a clip: what frames nearby show is left to the groups, unless whole frames agree; the rest of deep
+    holes is filled.
+    """
     if config.frames >= values.ndim:
-        raise ConfigError(f"frames is {config.frames}, but the modes of the values are 0 to {values.ndim - 1}", fields=("frames",))
+        raise ConfigError(
+            f"frames is {config.frames}, but the modes of the values are 0 to {values.ndim - 1}", fields=("frames",)
+        )
     known = by_frame(observed, config.frames)
     complete_ = known.all(axis=3) if source is None else known.all(axis=3) & source
     # A frame without a pixel to copy is left to the groups.
@@ -136,7 +152,9 @@ def _complete_clip(values, observed, config, rng, monitor, source, wanted, used)
         return (gap > 0) & (gap <= patches_clip.REACH) & (share > AGREEING)
 
     given, unknown = by_frame(np.where(observed, values, 0.0), config.frames), ~known.all(axis=3) & ~holes
-    filled = fill_clip(given, holes, unknown, source, rng, lambda share: monitor(round(10 * share), 100, "filling"), leave)
+    filled = fill_clip(
+        given, holes, unknown, source, rng, lambda share: monitor(round(10 * share), 100, "filling"), leave
+    )
     where, made, sd = (as_given(stacked, values.shape, config.frames) for stacked in (
         np.broadcast_to(filled.filled[..., None], known.shape), filled.values, filled.spread))  # fmt: skip
     invented = np.moveaxis(filled.invented, 0, -1)
@@ -145,12 +163,15 @@ def _complete_clip(values, observed, config, rng, monitor, source, wanted, used)
         monitor(100, 100, "filling")
         sd = sd if config.calibrate else None
         return Completion(mean=made, sd=sd, predictive_sd=sd, invented=invented, parameters=asdict(config))
-    done = patches.complete(np.where(where, made, values), observed | where, config, rng=rng, monitor=monitor, wanted=left)
+    done = patches.complete(
+        np.where(where, made, values), observed | where, config, rng=rng, monitor=monitor, wanted=left
+    )
     mean = np.where(where, made, done.mean)
     if done.sd is None:
         return replace(done, mean=mean, invented=invented)
     sd = np.where(where, sd, done.sd)
-    return replace(done, mean=mean, sd=sd, predictive_sd=np.hypot(sd, done.noise_std) if done.noise_std else sd, invented=invented)
+    predictive = np.hypot(sd, done.noise_std) if done.noise_std else sd
+    return replace(done, mean=mean, sd=sd, predictive_sd=predictive, invented=invented)
 
 
 def _within(pixels, used):
@@ -168,8 +189,9 @@ def _box(lost):
 
 
 def _sure(mean, sd, known, lost, line):
-    """Pixels, (H, W), whose estimates leave open at most the share `line` of the variance of the known pixels around, channels together;
-    none in the cores of what is `lost`."""
+    """Pixels, (H, W), whose estimates leave open at most the share `line` of the variance of the known pixels around,
+    channels together; none in the cores of what is `lost`.
+    """
     sure = ((sd**2).sum(axis=2) <= line * patch_variance(mean, known)) & ~core(lost)
     # Without specks that are predicted, which nothing known is next to.
     return binary_opening(sure | known, np.ones((3, 3))) & ~known
@@ -181,4 +203,6 @@ def warm_up(order, config):
     hole = np.zeros((16, 16, 1), bool)
     hole[6:9, 6:9] = True
     picture = np.random.default_rng(0).random(hole.shape)
-    exemplar.fill_picture(picture, np.zeros(hole.shape), ~hole, hole, None, np.random.default_rng(0), lambda share: None)
+    exemplar.fill_picture(
+        picture, np.zeros(hole.shape), ~hole, hole, None, np.random.default_rng(0), lambda share: None
+    )

@@ -2,7 +2,8 @@
 
 References
 ----------
-S. B. Damelin, N. S. Hoang: On surface completion and image inpainting by biharmonic functions, Int. J. Math. Math. Sci., 2018.
+S. B. Damelin, N. S. Hoang: On surface completion and image inpainting by biharmonic functions, Int. J. Math. Math.
+Sci., 2018.
 """
 
 from dataclasses import dataclass
@@ -34,7 +35,9 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent, wan
 
 
 def _fill(channel, known, wanted):
-    """Channel, (H, W), with the holes filled that hold something `wanted`, and those so near to them that they depend on each other."""
+    """Channel, (H, W), with the holes filled that hold something `wanted`, and those so near to them that they depend
+    on each other.
+    """
     from skimage.restoration import inpaint_biharmonic
 
     holes = ~known

@@ -18,9 +18,23 @@ def refine_blocks(
     parts = blocks(values)
     starts = [start[..., b] for b in parts]
     del start  # as soon as it is read: a large picture should not be held more often than it must
-    parts = [refine(values[..., b], observed[..., b], starts.pop(0), stages, frames=frames, noise_variance=noise, rng=rng, tick=progress,
-                    variance=variance, wanted=None if wanted is None else wanted[..., b], unit=units and units[k], origin=origin)
-             for k, b in enumerate(parts)]  # fmt: skip
+    parts = [
+        refine(
+            values[..., b],
+            observed[..., b],
+            starts.pop(0),
+            stages,
+            frames=frames,
+            noise_variance=noise,
+            rng=rng,
+            tick=progress,
+            variance=variance,
+            wanted=None if wanted is None else wanted[..., b],
+            unit=units and units[k],
+            origin=origin,
+        )
+        for k, b in enumerate(parts)
+    ]
     if len(parts) == 1:
         return parts[0]
     spread = np.concatenate([v for _, v in parts], axis=2) if variance else None

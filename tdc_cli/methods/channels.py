@@ -15,8 +15,8 @@ def fill_channels(values, observed, fill, name, monitor, wanted=None):
     observed : (H, W, ...) ndarray of bool
         True = observed.
     fill : callable
-        ``fill(channel, known, wanted)`` gives the completed channel, all (H, W): the channel with 0 where `known` is False, and what is
-        to be filled.
+        ``fill(channel, known, wanted)`` gives the completed channel, all (H, W): the channel with 0 where `known` is
+        False, and what is to be filled.
     name : str
         Of the method, for errors.
     monitor : callable

@@ -2,8 +2,9 @@
 
 References
 ----------
-L. Zhang, W. Wei, Q. Shi, C. Shen, A. van den Hengel, Y. Zhang: Accurate tensor completion via adaptive low-rank representation,
-IEEE Transactions on Neural Networks and Learning Systems, 2020, DOI 10.1109/TNNLS.2019.2952427. docs/model.md has the errata.
+L. Zhang, W. Wei, Q. Shi, C. Shen, A. van den Hengel, Y. Zhang: Accurate tensor completion via adaptive low-rank
+representation, IEEE Transactions on Neural Networks and Learning Systems, 2020, DOI 10.1109/TNNLS.2019.2952427.
+docs/model.md has the errata.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -23,8 +24,9 @@ from ..tensor import Observed
 from . import Completion, silent
 from .parameters import Parameters, noise_level, parameter
 
-# By the number of entries: a small tensor starts at the paper's rank of 20 and can afford long chains. Pictures start above the paper's
-# 100, which gains 0.5 dB at 60 % missing, clips of twenty frames higher still, and both are sampled for as long as a user waits.
+# By the number of entries: a small tensor starts at the paper's rank of 20 and can afford long chains. Pictures start
+# above the paper's 100, which gains 0.5 dB at 60 % missing, clips of twenty frames higher still, and both are sampled
+# for as long as a user waits.
 SMALL, LARGE = 100_000, 1_000_000
 SMALL_DEFAULTS = {"rank": 20, "burn_in": 200, "samples": 300}
 MIDDLE_DEFAULTS = {"rank": 130, "burn_in": 50, "samples": 40}
@@ -34,11 +36,11 @@ LARGEST = 1e9  # of a hyperparameter
 NOISE_RANGE = (1e-7, 1e7)
 # Pilot runs that choose the residual: this share of the observed entries is held out, and at most so many.
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 20_000
-# A pilot takes as many sweeps of burn-in as the run itself, fewer where that is more than this many multiply-adds, but at least 20;
-# large tensors start from fewer components, which settles the question as well.
+# A pilot takes as many sweeps of burn-in as the run itself, fewer where that is more than this many multiply-adds, but
+# at least 20; large tensors start from fewer components, which settles the question as well.
 PILOT_WORK, LEAST_PILOT, PILOT_SAMPLES, PILOT_RANK = 2e10, 20, 10, 40
-# Squared error that the mixture must leave, relative to the residual that predicts best, to be preferred for what it gains at observed
-# entries: the reckoning is rough, and where the low-rank part is right there is nothing to gain.
+# Squared error that the mixture must leave, relative to the residual that predicts best, to be preferred for what it
+# gains at observed entries: the reckoning is rough, and where the low-rank part is right there is nothing to gain.
 LEAST_GAIN = 0.9
 # Multiply-adds of a sweep below which a second thread costs more than it gives.
 PARALLEL_WORK = 1e8
@@ -51,13 +53,19 @@ class Config(Parameters):
     """Parameters of the model; the hyperparameters are the paper's and refer to data of unit variance."""
 
     rank: int | None = parameter(
-        None, "Number of CP components at the start; None: 20 up to 100,000 entries, 130 up to a million, 200 above.", ge=1, le=2000
+        None,
+        "Number of CP components at the start; None: 20 up to 100,000 entries, 130 up to a million, 200 above.",
+        ge=1,
+        le=2000,
     )
-    components: int = parameter(6, "Mixture components at the start; fewer as burn-in finds them not needed.", ge=1, le=50)
+    components: int = parameter(
+        6, "Mixture components at the start; fewer as burn-in finds them not needed.", ge=1, le=50
+    )
     residual: str = parameter(
         "auto",
-        "Non-low-rank part; `auto` decides by predicting held-out observed entries. `separable`, for tensors of which whole fibers are "
-        "missing, explains everything by how alike the slices of every mode are, and leaves nothing to the low-rank part.",
+        "Non-low-rank part; `auto` decides by predicting held-out observed entries. `separable`, for tensors of which "
+        "whole fibers are missing, explains everything by how alike the slices of every mode are, and leaves nothing "
+        "to the low-rank part.",
         choices=("auto", "mixture", "none", "separable"),
     )
     low_rank: bool = parameter(True, "False leaves out the low-rank part.")
@@ -70,7 +78,10 @@ class Config(Parameters):
         le=1_000_000,
     )
     samples: int | None = parameter(
-        None, "Sweeps that count, in every chain; None: 300 up to 100,000 entries, 40 up to a million, 20 above.", ge=1, le=1_000_000
+        None,
+        "Sweeps that count, in every chain; None: 300 up to 100,000 entries, 40 up to a million, 20 above.",
+        ge=1,
+        le=1_000_000,
     )
     chains: int = parameter(2, "Independent chains, each from a start of its own.", ge=1, le=1000)
     sampler: str = parameter(
@@ -85,18 +96,24 @@ class Config(Parameters):
     resolution: float | None = parameter(
         None, "Quantisation step of the data: no noise below it is believed in.", gt=0.0, units="data"
     )
-    mu0: float = parameter(0.0, "Mean of the Normal-Gamma prior of factors and of mixture components (eq6, eq13).", gt=-LARGEST, lt=LARGEST)
+    mu0: float = parameter(
+        0.0, "Mean of the Normal-Gamma prior of factors and of mixture components (eq6, eq13).", gt=-LARGEST, lt=LARGEST
+    )
     beta0: float = parameter(1e-6, "Weight of the mean of that prior, as a number of observations.", gt=0, lt=LARGEST)
     a0: float = parameter(1e-6, "Shape of the Gamma part of that prior.", gt=0, lt=LARGEST)
     b0: float = parameter(1e-6, "Rate of the Gamma part of that prior.", gt=0, lt=LARGEST)
     alpha0: float = parameter(1e-6, "Dirichlet prior of the mixture weights (eq6).", gt=0, lt=LARGEST)
-    kappa_rate: float = parameter(1e-12, "Rate of the Gamma prior that makes the reweighted Laplace prior proper.", gt=0, lt=LARGEST)
+    kappa_rate: float = parameter(
+        1e-12, "Rate of the Gamma prior that makes the reweighted Laplace prior proper.", gt=0, lt=LARGEST
+    )
     eta0: float = parameter(1e3, "Strength of the coherence (eq50).", gt=0, lt=LARGEST)
 
     def __post_init__(self):
         super().__post_init__()
         if self.tau0 is not None and self.noise_std != 0:
-            raise ConfigError("the noise level is given twice, by tau0 and by noise_std; leave one out", fields=("tau0", "noise_std"))
+            raise ConfigError(
+                "the noise level is given twice, by tau0 and by noise_std; leave one out", fields=("tau0", "noise_std")
+            )
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=None, search=True):
@@ -107,8 +124,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=No
     values, observed, config, rng, monitor
         See `tdc_cli.methods`.
     watch : callable or None
-        Called as ``watch(chain, estimate, kept)`` after every sweep of the chains, not of the pilots: what that sweep's state expects of
-        every entry, (n_1, ..., n_K), and whether it counts or belongs to the burn-in.
+        Called as ``watch(chain, estimate, kept)`` after every sweep of the chains, not of the pilots: what that sweep's
+        state expects of every entry, (n_1, ..., n_K), and whether it counts or belongs to the burn-in.
     search : bool
         See `model.fit.Schedule`.
 
@@ -133,7 +150,9 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=No
             told = watch and (lambda chain, value, kept: watch(chain, scale.centre + scale.spread * value, kept))
             result = sample(data, scale, config, rng, plan, monitor, "sweep", told)
         except np.linalg.LinAlgError as error:
-            raise NumericalError(f"the sampler broke down ({error}); check the hyperparameters and the noise level") from error
+            raise NumericalError(
+                f"the sampler broke down ({error}); check the hyperparameters and the noise level"
+            ) from error
         return summary(result, scale, config, pilots)
 
 
@@ -159,25 +178,48 @@ def sample(data, scale, config, rng, plan, monitor, label, watch=None):
     standard = replace(data, values=(data.values - scale.centre) / scale.spread)
     none = config.residual == "none"
     noise_precision, learnt = noise(config, scale)
-    priors = Priors(config.mu0, config.beta0, config.a0, config.b0, config.mu0, config.beta0, config.a0, config.b0, config.alpha0,
-                    kappa_rate=config.kappa_rate, coherence=config.eta0)
+    priors = Priors(
+        config.mu0,
+        config.beta0,
+        config.a0,
+        config.b0,
+        config.mu0,
+        config.beta0,
+        config.a0,
+        config.b0,
+        config.alpha0,
+        kappa_rate=config.kappa_rate,
+        coherence=config.eta0,
+    )
     fraction = data.size / np.prod(data.shape, dtype=float)
     coherences = tuple(Coherence.of(n, fraction, config.eta0) if config.spatial and k in config.ordered_modes else None
                        for k, n in enumerate(data.shape))
     ceiling = 12.0 * (scale.spread / config.resolution) ** 2 if config.resolution else np.inf
-    problem = Problem.of(standard, priors, constant_residual=none, learn_noise=learnt, noise_ceiling=ceiling, coherences=coherences)
+    problem = Problem.of(
+        standard, priors, constant_residual=none, learn_noise=learnt, noise_ceiling=ceiling, coherences=coherences
+    )
     everywhere = np.zeros(np.prod(data.shape), dtype=bool)
     everywhere[data.flat] = True
     probes = diagnostics.probes(everywhere, rng)
-    return fit.run(problem, plan, start_rank(config), config.components, noise_precision, probes, rng, monitor=monitor, label=label,
-                   watch=watch)
+    return fit.run(
+        problem,
+        plan,
+        start_rank(config),
+        config.components,
+        noise_precision,
+        probes,
+        rng,
+        monitor=monitor,
+        label=label,
+        watch=watch,
+    )
 
 
 def noise(config, scale):
     """``tau0`` at the start in standardised units, and whether it is learnt.
 
-    With residual `none` it is always learnt: it is all that is left to describe the misfit. With the mixture it is what was given;
-    for clean data a small constant, or the quantisation if that is coarser.
+    With residual `none` it is always learnt: it is all that is left to describe the misfit. With the mixture it is what
+    was given; for clean data a small constant, or the quantisation if that is coarser.
     """
     if config.residual == "none":
         return 10.0, True
@@ -203,8 +245,10 @@ def fit_separable(data, scale, config, fibers, monitor, label):
         It cannot be fitted to what is missing.
     """
     if fibers is None:
-        raise ConfigError("residual 'separable' is for tensors of three modes or more of which whole fibers are missing, for at most "
-                          f"{separable.MOST_FIBERS} fibers of length {separable.SHORTEST} or more; try residual 'auto'")
+        raise ConfigError(
+            "residual 'separable' is for tensors of three modes or more of which whole fibers are missing, for at most "
+            f"{separable.MOST_FIBERS} fibers of length {separable.SHORTEST} or more; try residual 'auto'"
+        )
     values, observed = np.zeros(data.shape), np.zeros(data.shape, dtype=bool)
     values.reshape(-1)[data.flat] = (data.values - scale.centre) / scale.spread
     observed.reshape(-1)[data.flat] = True
@@ -237,7 +281,8 @@ def choose_residual(data, config, fibers, rng, monitor):
     -------
     Config
     pilots : dict
-        ``{"held_out_rmse": {...}}``, the root mean squared error of each on the held-out entries, in data units; empty without pilots.
+        ``{"held_out_rmse": {...}}``, the root mean squared error of each on the held-out entries, in data units; empty
+        without pilots.
     """
     if config.residual != "auto":
         return config, {}
@@ -260,7 +305,8 @@ def choose_residual(data, config, fibers, rng, monitor):
         if residual == "separable":
             mean = fit_separable(part, scale, config, fibers, monitor, label).mean
         else:
-            # a single chain of a mixture may end in a poor mode, which must not decide; on large tensors time is too short for two
+            # a single chain of a mixture may end in a poor mode, which must not decide; on large tensors time is too
+            # short for two
             chains = 2 if small and residual == "mixture" else 1
             plan = fit.Schedule(burn_in, PILOT_SAMPLES, chains, config.sampler)
             mean = sample(part, scale, replace(short, residual=residual), rng, plan, monitor, label).moments.mean
@@ -271,11 +317,12 @@ def choose_residual(data, config, fibers, rng, monitor):
 
 
 def preferred_residual(errors, missing, noise_std):
-    """The residual that predicts best, or the mixture where what it gains at observed entries outweighs what it loses in prediction.
+    """The residual that predicts best, or the mixture where what it gains at observed entries outweighs what it loses
+    in prediction.
 
-    Under noise observed entries are estimated too. There the low-rank part alone errs as much as it does elsewhere, by a variance e, while
-    the mixture takes what the low-rank part leaves over for signal of that variance, which leaves ``e n / (e + n)`` under noise of variance
-    n.
+    Under noise observed entries are estimated too. There the low-rank part alone errs as much as it does elsewhere, by
+    a variance e, while the mixture takes what the low-rank part leaves over for signal of that variance, which leaves
+    ``e n / (e + n)`` under noise of variance n.
 
     Parameters
     ----------
@@ -293,13 +340,16 @@ def preferred_residual(errors, missing, noise_std):
     best = min(errors, key=errors.get)
     if noise_std == "auto" or noise_std == 0:
         return best
-    left = {name: max((error / noise_std) ** 2 - 1.0, 0.0) for name, error in errors.items()}  # in units of the noise's variance
+    left = {
+        name: max((error / noise_std) ** 2 - 1.0, 0.0) for name, error in errors.items()
+    }  # in units of the noise's variance
     of_mixture = left["mixture"] * (missing + (1.0 - missing) / (left["mixture"] + 1.0))
     return "mixture" if of_mixture < LEAST_GAIN * left[best] else best
 
 
 def held_out(data, fibers, rng):
-    """Which observed entries the pilots do not see, (n,) bool: in the shape of what is missing, since that is what must be predicted.
+    """Which observed entries the pilots do not see, (n,) bool: in the shape of what is missing, since that is what must
+    be predicted.
 
     Parameters
     ----------
@@ -326,10 +376,15 @@ def summary(result, scale, config, pilots):
     warnings = list(notes)
     name, worst = diagnostics.worst_r_hat(r_hat)
     if worst is not None and worst > diagnostics.LARGEST_R_HAT:
-        warnings.append(f"the chains have not converged: R-hat of {name} is {worst:.2f} (above {diagnostics.LARGEST_R_HAT}); "
-                        "more `burn_in` and `samples` help where chains still move, more `chains` where each keeps to a mode of its own")
+        warnings.append(
+            f"the chains have not converged: R-hat of {name} is {worst:.2f} (above {diagnostics.LARGEST_R_HAT}); "
+            "more `burn_in` and `samples` help where chains still move, more `chains` where each keeps to a mode of "
+            "its own"
+        )
     if result.restarted:
-        warnings.append(f"{result.restarted} of {config.chains} chains ended burn-in in a poorer mode and went on from the best one")
+        warnings.append(
+            f"{result.restarted} of {config.chains} chains ended burn-in in a poorer mode and went on from the best one"
+        )
     noise_variance = moments.mean_noise_variance()
     variance = moments.variance()
     ranks = result.traces["rank"].ravel().astype(int)
@@ -341,12 +396,20 @@ def summary(result, scale, config, pilots):
         predictive_sd=spread * np.sqrt(variance + noise_variance),
         interval_sd=spread * moments.interval_sd(noise_variance),
         latent_interval_sd=spread * moments.interval_sd(),
-        rank={"value": int(counts[np.argmax(times)]),
-              "posterior": {str(c): float(t) for c, t in zip(counts, times / len(ranks))},
-              "paper_count": paper_count(result.states[-1], spread)},
+        rank={
+            "value": int(counts[np.argmax(times)]),
+            "posterior": {str(c): float(t) for c, t in zip(counts, times / len(ranks))},
+            "paper_count": paper_count(result.states[-1], spread),
+        },
         mixture=mixture,
         noise_std=float(spread * np.sqrt(noise_variance)),
-        diagnostics={"r_hat": r_hat, "ess": ess, "chains": config.chains, "burn_in": config.burn_in, "draws": config.samples},
+        diagnostics={
+            "r_hat": r_hat,
+            "ess": ess,
+            "chains": config.chains,
+            "burn_in": config.burn_in,
+            "draws": config.samples,
+        },
         parameters=asdict(config) | pilots,
         traces={key: in_data_units(key, trace, scale).tolist() for key, trace in result.traces.items()},
         low_rank=spread * moments.low_rank,
@@ -357,7 +420,10 @@ def summary(result, scale, config, pilots):
 
 def separable_summary(found, scale, config, pilots):
     """Completion in data units from a standardised Gaussian."""
-    sd, predictive_sd = scale.spread * np.sqrt(found.variance), scale.spread * np.sqrt(found.variance + found.noise_variance)
+    sd, predictive_sd = (
+        scale.spread * np.sqrt(found.variance),
+        scale.spread * np.sqrt(found.variance + found.noise_variance),
+    )
     return Completion(
         mean=scale.centre + scale.spread * found.mean,
         sd=sd,
@@ -379,11 +445,13 @@ def in_data_units(name, trace, scale):
 def mean_mixture(draws, scale):
     """Mixture in data units, averaged over the draws of one chain, by falling weight.
 
-    The number of components is settled in burn-in, and the data tell those that are left apart, so that a component keeps its place
-    from draw to draw. Draws in which one had nothing to hold are left out.
+    The number of components is settled in burn-in, and the data tell those that are left apart, so that a component
+    keeps its place from draw to draw. Draws in which one had nothing to hold are left out.
     """
     most = max(len(weights) for _, weights, _, _ in draws)
-    weights, means, precisions = (np.mean([draw[i] for draw in draws if len(draw[1]) == most], axis=0) for i in (1, 2, 3))
+    weights, means, precisions = (
+        np.mean([draw[i] for draw in draws if len(draw[1]) == most], axis=0) for i in (1, 2, 3)
+    )
     order = np.argsort(-weights)
     return {"weights": weights[order].tolist(), "means": (scale.centre + scale.spread * means[order]).tolist(),
             "precisions": (precisions / scale.spread / scale.spread)[order].tolist()}

@@ -1,7 +1,8 @@
 """Large holes filled with what looks right, copied from elsewhere; `tdc_cli.exemplar` has the algorithm.
 
-What is deep inside a hole cannot be known. An estimate of it is a smear, since that is what its mean is; this method gives one picture that
-may have been there. Its standard deviations are the spread among equally good sources, not a distance to the truth.
+What is deep inside a hole cannot be known. An estimate of it is a smear, since that is what its mean is; this method
+gives one picture that may have been there. Its standard deviations are the spread among equally good sources, not a
+distance to the truth.
 """
 
 from dataclasses import asdict, dataclass
@@ -23,7 +24,9 @@ class Config(Parameters):
     """Parameters of the filling."""
 
     frames: int | None = parameter(
-        None, "Mode that counts the frames of a clip, after the rows and the columns; None: the values are a picture.", ge=2
+        None,
+        "Mode that counts the frames of a clip, after the rows and the columns; None: the values are a picture.",
+        ge=2,
     )
 
 
@@ -33,8 +36,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     Parameters
     ----------
     values : (H, W, ...) ndarray of float
-        Modes 0 and 1 are the picture, all further modes together its channels, but for the one that counts the frames of a clip.
-        Entries where `observed` is False are never read.
+        Modes 0 and 1 are the picture, all further modes together its channels, but for the one that counts the frames
+        of a clip. Entries where `observed` is False are never read.
     observed : (H, W, ...) ndarray of bool
         True = observed.
     config : Config
@@ -59,9 +62,14 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     """
     check_observed(values, observed)
     if config.frames is not None and config.frames >= values.ndim:
-        raise ConfigError(f"frames is {config.frames}, but the modes of the values are 0 to {values.ndim - 1}", fields=("frames",))
+        raise ConfigError(
+            f"frames is {config.frames}, but the modes of the values are 0 to {values.ndim - 1}", fields=("frames",)
+        )
     if source is not None and source.shape != values.shape[:2]:
-        raise ConfigError(f"source has {' x '.join(map(str, source.shape))} pixels, the values {' x '.join(map(str, values.shape[:2]))}")
+        raise ConfigError(
+            f"source has {' x '.join(map(str, source.shape))} pixels, the values "
+            f"{' x '.join(map(str, values.shape[:2]))}"
+        )
     if config.frames is not None:
         return _complete_clip(values, observed, config, rng, monitor, source, wanted)
     flat = (*values.shape[:2], -1)
@@ -117,7 +125,9 @@ def fill_picture(mean, sd, observed, wanted, source, rng, tell, predicted=None):
         copyable &= ~predicted
     if not copyable.any():
         what = "of `source` " if source is not None else ""
-        raise InputError(f"exemplar copies whole pixels, and no pixel {what}is observed in all channels; try method patches")
+        raise InputError(
+            f"exemplar copies whole pixels, and no pixel {what}is observed in all channels; try method patches"
+        )
     regions = divide(hole, None if source is None else copyable)
     with kernel_threads():
         for k, region in enumerate(regions):

@@ -79,8 +79,10 @@ def fill_clip(values, holes, blank, source, rng, tell, leave=lambda share, gap: 
         lost = np.flatnonzero(~(~(hole | unknown) & copyable).any(axis=(1, 2)))
         if len(lost):
             what = "of `source` " if source is not None else ""
-            raise InputError(f"exemplar copies whole pixels, and no pixel {what}is observed in all channels in frame {lost[0]}; "
-                             "try method patches")  # fmt: skip
+            raise InputError(
+                f"exemplar copies whole pixels, and no pixel {what}is observed in all channels in frame {lost[0]}; "
+                "try method patches"
+            )
         clip = Clip(values[place], hole, unknown)
         with kernel_threads():
             left = leave(*clip.carry())

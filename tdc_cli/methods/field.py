@@ -1,4 +1,6 @@
-"""Coloured Gaussian field: a smooth picture with correlated channels, fitted in a second; `tdc_cli.patches.field` has the model."""
+"""Coloured Gaussian field: a smooth picture with correlated channels, fitted in a second; `tdc_cli.patches.field` has
+the model.
+"""
 
 import math
 from dataclasses import dataclass
@@ -19,9 +21,14 @@ class Config(Parameters):
     """Parameters of the field."""
 
     exponent: float = parameter(
-        field.EXPONENT, "p of the precision Laplacian (Laplacian + eps)^(p - 1): the larger, the smoother.", ge=0.5, le=4.0
+        field.EXPONENT,
+        "p of the precision Laplacian (Laplacian + eps)^(p - 1): the larger, the smoother.",
+        ge=0.5,
+        le=4.0,
     )
-    steps: int = parameter(field.STEPS, "Rounds that learn the channel covariance, and the noise where it is to be learnt.", ge=0, le=1000)
+    steps: int = parameter(
+        field.STEPS, "Rounds that learn the channel covariance, and the noise where it is to be learnt.", ge=0, le=1000
+    )
     samples: int = parameter(8, "Posterior samples behind the standard deviation, at least 1.", ge=1, le=10_000)
     noise_std: float | str = noise_level("0: the observed entries are exact; `auto`: learnt.")
 
@@ -49,7 +56,8 @@ def margin(config):
 
 
 def share(samples, config, *, rng, monitor=silent):
-    """`Shared` of all regions: covariance and noise learnt from the samples, and the scale of the standard deviations."""
+    """`Shared` of all regions: covariance and noise learnt from the samples, and the scale of the standard deviations.
+    """
     samples = [tuple(_flat(a) for a in sample) for sample in samples]
     prior = field.fit([(v, o) for v, o, _ in samples], _noise(config), exponent=config.exponent, steps=config.steps)
     if prior.noise:
@@ -62,8 +70,8 @@ def share(samples, config, *, rng, monitor=silent):
 def complete(values, observed, config=Config(), *, rng, monitor=silent, wanted=None, part=None):
     """Fit the field: modes 0 and 1 are the picture, all others its channels; only standard deviations are drawn.
 
-    Without noise the standard deviations of missing entries are scaled by the errors of observed ones that are held out. Under noise they
-    are the model's own: the noise of what is held out hides the error of the estimate.
+    Without noise the standard deviations of missing entries are scaled by the errors of observed ones that are held
+    out. Under noise they are the model's own: the noise of what is held out hides the error of the estimate.
     """
     shape = values.shape
     values, observed, wanted = (_flat(a) for a in (values, observed, ~observed if wanted is None else wanted))
@@ -130,6 +138,7 @@ def _errors(values, observed, wanted, known, exponent, rng):
     """`_held_out` of one window; `known` is a `field.Field`, whose covariance is taken, or a `field.Prior`."""
     held = calibrate.hold_out(observed, HELD_OUT, rng, wanted=wanted)
     like = {"prior": known} if isinstance(known, field.Prior) else {"channel_covariance": known.channel_covariance}
-    again, sd = field.solve_with_sd(values, observed & ~held, rng=rng, count=HELD_OUT_SAMPLES, exponent=exponent, wanted=wanted | held,
-                                    **like)  # fmt: skip
+    again, sd = field.solve_with_sd(
+        values, observed & ~held, rng=rng, count=HELD_OUT_SAMPLES, exponent=exponent, wanted=wanted | held, **like
+    )
     return (again.mean - values)[held], sd[held]

@@ -1,4 +1,6 @@
-"""Linear interpolation on the Delaunay triangles of the observed pixels of the same channel; outside of them the nearest pixel."""
+"""Linear interpolation on the Delaunay triangles of the observed pixels of the same channel; outside of them the
+nearest pixel.
+"""
 
 from dataclasses import dataclass
 
@@ -39,8 +41,9 @@ def fill(channel, known, wanted):
     -------
     (H, W) ndarray of float
     """
-    # A pixel none of whose eight neighbours is missing is no corner of a triangle with a hole inside: the circle around such a triangle
-    # holds no known pixel, so that at that corner it is no larger than the one around a square of four pixels.
+    # A pixel none of whose eight neighbours is missing is no corner of a triangle with a hole inside: the circle around
+    # such a triangle holds no known pixel, so that at that corner it is no larger than the one around a square of four
+    # pixels.
     border = known & binary_dilation(~known, np.ones((3, 3)))
     result = nearest.fill(channel, known)
     try:

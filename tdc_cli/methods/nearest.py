@@ -21,7 +21,9 @@ def margin(config):
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent, wanted=None):
     """Fill every channel by itself."""
-    return Completion(mean=fill_channels(values, observed, lambda channel, known, _: fill(channel, known), "nearest", monitor, wanted))
+    return Completion(
+        mean=fill_channels(values, observed, lambda channel, known, _: fill(channel, known), "nearest", monitor, wanted)
+    )
 
 
 def fill(channel, known):

@@ -1,7 +1,9 @@
-"""OpenCV's two inpainting methods: Telea's fast marching (`telea`) and Bertalmio's Navier-Stokes equation (`navier-stokes`).
+"""OpenCV's two inpainting methods: Telea's fast marching (`telea`) and Bertalmio's Navier-Stokes equation
+(`navier-stokes`).
 
-Each channel is filled by itself, as single-precision levels from 0 to 255; for holes that all channels share this is what OpenCV makes of
-a colour picture, but for rounding. Telea's method adds a gradient of about one level whatever the scale, so that the scale matters.
+Each channel is filled by itself, as single-precision levels from 0 to 255; for holes that all channels share this is
+what OpenCV makes of a colour picture, but for rounding. Telea's method adds a gradient of about one level whatever the
+scale, so that the scale matters.
 
 References
 ----------
@@ -52,5 +54,7 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent, wan
     relative = np.where(observed, values, 0.0) / top
     low = float(np.min(relative, where=observed, initial=np.inf))
     span = float(np.max(relative, where=observed, initial=-np.inf)) - low
-    filled = fill_channels((relative - low) * (LEVELS / span if span else 0.0), observed, fill, config.algorithm, monitor, wanted)
+    filled = fill_channels(
+        (relative - low) * (LEVELS / span if span else 0.0), observed, fill, config.algorithm, monitor, wanted
+    )
     return Completion(mean=top * (low + filled * (span / LEVELS)))

@@ -1,7 +1,7 @@
 """Parameters of a method, each declared once: its default, what it means, what it may be, and its unit.
 
-`Config` of a method is a frozen dataclass that inherits from `Parameters`, with fields made by `parameter`. The check of
-a value, its conversion from text and what `tdc methods NAME` prints come from that declaration.
+`Config` of a method is a frozen dataclass that inherits from `Parameters`, with fields made by `parameter`. The check
+of a value, its conversion from text and what `tdc methods NAME` prints come from that declaration.
 """
 
 import numbers
@@ -26,7 +26,8 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Declaration(Bounds):
-    """What is said of a parameter beside its name, type, default and the bounds of a number or of each number of a tuple.
+    """What is said of a parameter beside its name, type, default and the bounds of a number or of each number of a
+    tuple.
 
     Attributes
     ----------
@@ -50,7 +51,10 @@ def parameter(default, help, **declared):
 
 def noise_level(meanings):
     """The field `noise_std` of methods that know noise; `meanings` says what 0 and ``"auto"`` are."""
-    what = "Standard deviation of the noise, as a fraction of the full range of integer pictures, in data units of floats; "
+    what = (
+        "Standard deviation of the noise, as a fraction of the full range of integer pictures, in data units of "
+        "floats; "
+    )
     return parameter(0.0, what + meanings, ge=0.0, choices=("auto",), units="data")
 
 

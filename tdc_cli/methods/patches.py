@@ -1,8 +1,9 @@
-"""Groups of similar patches, each completed by a low-rank Gaussian: the method for photographs; `tdc_cli.patches` has the algorithm.
+"""Groups of similar patches, each completed by a low-rank Gaussian: the method for photographs; `tdc_cli.patches` has
+the algorithm.
 
-One run of passes in two parts: the draft, with some observed entries held out, chooses the start and measures how large errors are; the
-finish goes on from there with everything. The start is the coloured field, blended with the paper's global model where that predicts
-held-out entries better.
+One run of passes in two parts: the draft, with some observed entries held out, chooses the start and measures how large
+errors are; the finish goes on from there with everything. The start is the coloured field, blended with the paper's
+global model where that predicts held-out entries better.
 """
 
 import math
@@ -18,7 +19,8 @@ from . import Completion, Part, datc, patches_clip, silent
 from .blocks import Progress, blocks, refine_blocks
 from .parameters import Parameters, noise_level, parameter
 
-# The global model: how it is tried, first a few sweeps and where these promise something some more, and how it is run in earnest.
+# The global model: how it is tried, first a few sweeps and where these promise something some more, and how it is run
+# in earnest.
 TRIALS = {"rank": 60, "burn_in": 4, "samples": 3}, {"rank": 60, "burn_in": 10, "samples": 8}
 EARNEST = {"rank": 100, "burn_in": 40, "samples": 30}
 
@@ -29,21 +31,22 @@ class Config(Parameters):
 
     size: int | None = parameter(
         None,
-        "Side of a patch; None: 6, or 8 for deep strokes, smaller with many channels. In clips 6, under noise the last pass 4.",
+        "Side of a patch; None: 6, or 8 for deep strokes, smaller with many channels. In clips 6, under noise the last "
+        "pass 4.",
         ge=2,
         le=16,
     )
     members: int | None = parameter(
         None,
-        "Patches in a group; None: 48, or 96 for deep strokes, and 36 where more than three quarters are missing. In clips 64, or 150 "
-        "where the holes are strokes.",
+        "Patches in a group; None: 48, or 96 for deep strokes, and 36 where more than three quarters are missing. In "
+        "clips 64, or 150 where the holes are strokes.",
         ge=2,
         le=512,
     )
     window: int | None = parameter(
         None,
-        "Largest shift at which similar patches are looked for; None: 18, or 30 where the picture repeats itself. In clips 10, about "
-        "where the patch has moved to.",
+        "Largest shift at which similar patches are looked for; None: 18, or 30 where the picture repeats itself. In "
+        "clips 10, about where the patch has moved to.",
         ge=1,
         le=200,
     )
@@ -55,28 +58,34 @@ class Config(Parameters):
     )
     passes: int | None = parameter(
         None,
-        "How often all groups are completed; None: 15, or 9 where the holes are strokes. In clips 6, or 2 under noise after one that "
-        "shrinks singular values.",
+        "How often all groups are completed; None: 15, or 9 where the holes are strokes. In clips 6, or 2 under noise "
+        "after one that shrinks singular values.",
         ge=1,
         le=1000,
     )
     start: str = parameter(
         "auto",
-        "First estimate; `auto` blends both by what they predict, and blends the global model into the result as well. Clips begin with "
-        "the frames before and after, and the field.",
+        "First estimate; `auto` blends both by what they predict, and blends the global model into the result as well. "
+        "Clips begin with the frames before and after, and the field.",
         choices=("auto", "field", "global"),
     )
-    calibrate: bool = parameter(True, "False: no standard deviations, and entries are held out only to choose the start.")
+    calibrate: bool = parameter(
+        True, "False: no standard deviations, and entries are held out only to choose the start."
+    )
     noise_std: float | str = noise_level("0: observed entries are exact; `auto`: learnt by the field.")
     frames: int | None = parameter(
-        None, "Mode that counts the frames of a clip, after the rows and the columns; None: the values are a picture.", ge=2
+        None,
+        "Mode that counts the frames of a clip, after the rows and the columns; None: the values are a picture.",
+        ge=2,
     )
 
     def __post_init__(self):
         super().__post_init__()
         if self.stride is not None and self.size is not None and self.stride > self.size:
-            raise ConfigError(f"stride {self.stride} is larger than the patch size {self.size}: pixels in between would be left out",
-                              fields=("stride", "size"))  # fmt: skip
+            raise ConfigError(
+                f"stride {self.stride} is larger than the patch size {self.size}: pixels in between would be left out",
+                fields=("stride", "size"),
+            )
 
 
 @dataclass(frozen=True)
@@ -129,9 +138,15 @@ def share(samples, config, *, rng, monitor=silent, left_out=None):
     samples = [tuple(a.reshape(*a.shape[:2], -1) for a in sample) for sample in samples]
     values, observed, wanted = (np.concatenate(arrays, axis=1) for arrays in zip(*samples))
     schedules = schedules_for(observed, config, wanted)
-    prior = field.fit([(v, o) for v, o, _ in samples], None if config.noise_std == "auto" else float(config.noise_std) ** 2)
-    units = tuple(scale_of(values[..., b][observed[..., b]]) if observed[..., b].any() else (float(prior.offset[b].mean()), prior.scale)
-                  for b in blocks(values))  # fmt: skip
+    prior = field.fit(
+        [(v, o) for v, o, _ in samples], None if config.noise_std == "auto" else float(config.noise_std) ** 2
+    )
+    units = tuple(
+        scale_of(values[..., b][observed[..., b]])
+        if observed[..., b].any()
+        else (float(prior.offset[b].mean()), prior.scale)
+        for b in blocks(values)
+    )
     first = Shared(prior, units, tuple(schedules), None, 1.0, None, int(rng.integers(2**32)), ())
     noise = prior.noise_variance
     if not config.calibrate and len(schedules) == 1:
@@ -163,8 +178,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, wanted=N
     Parameters
     ----------
     values : (H, W, ...) ndarray of float
-        Modes 0 and 1 are the picture, all further modes together its channels, but for the one that counts the frames of a clip. Entries
-        where `observed` is False are never read.
+        Modes 0 and 1 are the picture, all further modes together its channels, but for the one that counts the frames
+        of a clip. Entries where `observed` is False are never read.
     observed : (H, W, ...) ndarray of bool
         True = observed.
     config : Config
@@ -176,8 +191,9 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, wanted=N
     part : Part or None
         Of a picture of which this is a region.
     left_out : callable or None
-        ``left_out(missing)`` says which of the pixels of a picture that are missing and wanted, (H, W) bool, are not worth an estimate;
-        these stay as the field has them, and their standard deviations mean nothing. None: none of them; of clips none in any case.
+        ``left_out(missing)`` says which of the pixels of a picture that are missing and wanted, (H, W) bool, are not
+        worth an estimate; these stay as the field has them, and their standard deviations mean nothing. None: none of
+        them; of clips none in any case.
 
     Returns
     -------
@@ -214,7 +230,9 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
         config = replace(config, start="field")
         windows = windows if config.calibrate else []
     squares = len(windows) if len(windows) > 1 else 0
-    progress = Progress(monitor, len(blocks(values)), squares * _draft_passes(schedules) + sum(s.passes for s in schedules))
+    progress = Progress(
+        monitor, len(blocks(values)), squares * _draft_passes(schedules) + sum(s.passes for s in schedules)
+    )
     if config.noise_std == "auto":
         config = replace(config, noise_std=math.sqrt(field.solve(values, observed, None).noise_variance))
     noise = float(config.noise_std) ** 2
@@ -223,12 +241,25 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     drafts = [_draft(values[w], observed[w], wanted[w], h, schedules, noise, config, rng, progress, left_out=left_out)
               for w, h in zip(windows, held)]  # fmt: skip
     best, errors, spreads = _best(drafts)
-    progress.leave_out(sum(s.passes for s in schedules[best + 1 :]) - (0 if squares else _draft_passes(schedules[best + 1 :])))
+    progress.leave_out(
+        sum(s.passes for s in schedules[best + 1 :]) - (0 if squares else _draft_passes(schedules[best + 1 :]))
+    )
     schedules = schedules[: best + 1]
     if len(drafts) == 1:
         (draft,) = drafts
     else:
-        draft = _draft(values, observed, wanted, np.zeros_like(observed), schedules, noise, config, rng, progress, left_out=left_out)
+        draft = _draft(
+            values,
+            observed,
+            wanted,
+            np.zeros_like(observed),
+            schedules,
+            noise,
+            config,
+            rng,
+            progress,
+            left_out=left_out,
+        )
     scale = calibrate.fit_scale(errors, spreads, noise)
 
     estimate, weight = _finished(values, observed, worth, draft, best, noise, rng, progress)
@@ -239,8 +270,13 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     sd = _deviations(draft.variances[best], ~observed if noise == 0 else np.ones_like(observed), scale)
     if scale is not None:
         sd[~observed] *= _factor_of_last_passes((estimate - draft.result(best))[worth], errors, noise)
-    return replace(done, sd=sd, predictive_sd=np.sqrt(sd**2 + noise) if noise else sd, held_out=_verdict(errors, spreads, noise, rng),
-                   warnings=_uncalibrated(scale, errors))  # fmt: skip
+    return replace(
+        done,
+        sd=sd,
+        predictive_sd=np.sqrt(sd**2 + noise) if noise else sd,
+        held_out=_verdict(errors, spreads, noise, rng),
+        warnings=_uncalibrated(scale, errors),
+    )
 
 
 def _completed_part(values, observed, wanted, config, part, monitor, left_out):
@@ -249,7 +285,9 @@ def _completed_part(values, observed, wanted, config, part, monitor, left_out):
     noise, schedules, best = shared.prior.noise_variance, list(shared.schedules), len(shared.schedules) - 1
     rng = np.random.default_rng(shared.grids)
     progress = Progress(monitor, len(blocks(values)), sum(s.passes for s in schedules))
-    draft = _draft(values, observed, wanted, np.zeros_like(observed), schedules, noise, config, rng, progress, part, left_out)
+    draft = _draft(
+        values, observed, wanted, np.zeros_like(observed), schedules, noise, config, rng, progress, part, left_out
+    )
     worth = _worth(observed, wanted, left_out)
     estimate, weight = _finished(values, observed, worth, draft, best, noise, rng, progress, part)
     parameters = _used(config, schedules, draft, best, weight)
@@ -259,13 +297,21 @@ def _completed_part(values, observed, wanted, config, part, monitor, left_out):
     sd = _deviations(draft.variances[best], ~observed if noise == 0 else np.ones_like(observed), shared.scale)
     if shared.scale is not None:
         sd[~observed] *= shared.factor
-    return replace(done, sd=sd, predictive_sd=np.sqrt(sd**2 + noise) if noise else sd, held_out=shared.verdict, warnings=shared.warnings)
+    return replace(
+        done,
+        sd=sd,
+        predictive_sd=np.sqrt(sd**2 + noise) if noise else sd,
+        held_out=shared.verdict,
+        warnings=shared.warnings,
+    )
 
 
 def _used(config, schedules, draft, best, weight):
     """Parameters in force."""
     first = draft.schedules[0].draft[0]
-    used = {name: getattr(first, name) for name in ("size", "members", "window", "stride")} | {"passes": sum(s.passes for s in schedules)}
+    used = {name: getattr(first, name) for name in ("size", "members", "window", "stride")} | {
+        "passes": sum(s.passes for s in schedules)
+    }
     return asdict(config) | used | {"global_in_start": draft.start, "global_in_result": weight,
                                     "falling_in_result": TUNED.falling_share if best else 0.0}  # fmt: skip
 
@@ -304,10 +350,11 @@ class _Draft:
     estimates : list of ndarray
         By each schedule.
     shares : list of float
-        For every mixture, that is the first result alone and its mean with each other one, the weight of the global model beside it.
+        For every mixture, that is the first result alone and its mean with each other one, the weight of the global
+        model beside it.
     agreements : list of float
-        Of the mixtures that have such a weight, at the held-out entries: mean product of what is lacking, truth less mixture, and of what
-        the global model would add, global model less mixture.
+        Of the mixtures that have such a weight, at the held-out entries: mean product of what is lacking, truth less
+        mixture, and of what the global model would add, global model less mixture.
     variances : list of ndarray or None
         Relative variances of the mixtures.
     errors : list of ndarray
@@ -348,12 +395,17 @@ def _draft(values, observed, wanted, held, schedules, noise, config, rng, progre
     schedules = [schedule.changed(window=window) for schedule in schedules]
     estimates, variances, shares, agreements, errors, spreads = [], [], [], [], [], []
     for schedule in schedules:
-        estimate, variance = refine_blocks(values, kept, start, schedule.draft, noise, rng, progress, config.calibrate, wanted=worth,
-                                           **_place(part))  # fmt: skip
+        estimate, variance = refine_blocks(
+            values, kept, start, schedule.draft, noise, rng, progress, config.calibrate, wanted=worth, **_place(part)
+        )
         estimates.append(estimate)
         mixed = _mixed(estimates[0], estimate)
         variances.append(_mixed(variances[0], variance) if variances else variance)
-        share = _best_weight(values, mixed, whole, held, TUNED.least_weights[0]) if config.start == "auto" and weight else 0.0
+        share = (
+            _best_weight(values, mixed, whole, held, TUNED.least_weights[0])
+            if config.start == "auto" and weight
+            else 0.0
+        )
         shares.append(share)
         agreements.append(float(np.mean(((values - mixed) * (whole - mixed))[held])) if share else 0.0)
         errors.append((mixed + share * (whole - mixed) - values)[held] if share else (mixed - values)[held])
@@ -384,23 +436,30 @@ def _place(part):
 
 
 def _finished(values, observed, worth, draft, best, noise, rng, progress, part=None):
-    """Estimate of every entry by the last part of the run, from what the schedules up to number `best` gave in the first, and the weight
-    of the global model in it; missing entries that are not `worth` an estimate stay as they are."""
-    results = [refine_blocks(values, observed, estimate, schedule.finish, noise, rng, progress, False, wanted=worth, **_place(part))[0]
-               if schedule.finish else estimate
-               for estimate, schedule in zip(draft.estimates[: best + 1], draft.schedules)]  # fmt: skip
+    """Estimate of every entry by the last part of the run, from what the schedules up to number `best` gave in the
+    first, and the weight of the global model in it; missing entries that are not `worth` an estimate stay as they are.
+    """
+    results = [
+        refine_blocks(
+            values, observed, estimate, schedule.finish, noise, rng, progress, False, wanted=worth, **_place(part)
+        )[0]
+        if schedule.finish
+        else estimate
+        for estimate, schedule in zip(draft.estimates[: best + 1], draft.schedules)
+    ]
     estimate, weight = _mixed(results[0], results[best]), 0.0
     if draft.shares[best]:
         before = draft.mixture(best)
         weight = _weight_in_the_end(draft.agreements[best], (estimate - before)[worth], (draft.whole - before)[worth])
-        # What is observed, if only with noise, the patches know better: the global model does not know how much noise there is.
+        # What is observed, if only with noise, the patches know better: the global model does not know how much noise
+        # there is.
         estimate = np.where(observed, estimate, estimate + weight * (draft.whole - estimate))
     return (np.where(observed, values, estimate) if noise == 0 else estimate), weight
 
 
 def _weight_in_the_end(agreement, changes, additions):
-    """Weight of the global model beside what the last passes have bettered, least squares where a change has nothing to do with the error
-    that it leaves.
+    """Weight of the global model beside what the last passes have bettered, least squares where a change has nothing to
+    do with the error that it leaves.
 
     Parameters
     ----------
@@ -416,7 +475,9 @@ def _weight_in_the_end(agreement, changes, additions):
 
 
 def _deviations(variance, estimated, scale):
-    """Standard deviations of the `estimated` entries by the scale that held-out ones asked for, if there is one; 0 elsewhere."""
+    """Standard deviations of the `estimated` entries by the scale that held-out ones asked for, if there is one; 0
+    elsewhere.
+    """
     sd = np.zeros(variance.shape)
     spread = np.sqrt(variance[estimated])
     sd[estimated] = spread if scale is None else scale(spread)
@@ -449,7 +510,9 @@ def _best(drafts):
     """
     if not drafts:
         return 0, np.empty(0), np.empty(0)
-    errors, spreads = ([np.concatenate(parts) for parts in zip(*(getattr(d, name) for d in drafts))] for name in ("errors", "spreads"))
+    errors, spreads = (
+        [np.concatenate(parts) for parts in zip(*(getattr(d, name) for d in drafts))] for name in ("errors", "spreads")
+    )
     if not len(errors[0]):
         return 0, errors[0], spreads[0]
     gains = [errors[0] ** 2 - other**2 for other in errors]
@@ -459,16 +522,22 @@ def _best(drafts):
 
 
 def _global(values, observed, parameters, rng):
-    """Estimate of every entry by the paper's model, with coherence and without a mixture, from a short run of one chain."""
+    """Estimate of every entry by the paper's model, with coherence and without a mixture, from a short run of one
+    chain.
+    """
     shape = values.shape if values.shape[2] > 1 else values.shape[:2]
     config = datc.Config(residual="none", spatial=True, ordered_modes=(0, 1), chains=1, **parameters)
     # The search for components takes longer than all sweeps of a trial, and changed no weight.
-    found = datc.complete(np.where(observed, values, 0.0).reshape(shape), observed.reshape(shape), config, rng=rng, search=False)
+    found = datc.complete(
+        np.where(observed, values, 0.0).reshape(shape), observed.reshape(shape), config, rng=rng, search=False
+    )
     return found.mean.reshape(values.shape)
 
 
 def _best_weight(values, one, other, held, least):
-    """Weight of the second estimate beside the first, least squares on the held-out entries; 0 where it is below `least`."""
+    """Weight of the second estimate beside the first, least squares on the held-out entries; 0 where it is below
+    `least`.
+    """
     apart = (other - one)[held]
     weight = apart @ (values - one)[held] / max(apart @ apart, np.finfo(float).tiny)
     return float(min(weight, 1.0)) if weight >= least else 0.0

@@ -1,8 +1,9 @@
 """Clips by groups of similar patches from several frames: what `patches` does where a mode counts frames.
 
-The frames lie one below the other, as `tdc_cli.patches.refine` wants a clip. As with pictures the first part of the passes, while some
-observed entries are held out, measures how large errors are; the last one uses everything. Where a place is observed in the frames
-beside it, the first estimate is what these say; elsewhere it is the coloured field of the frame.
+The frames lie one below the other, as `tdc_cli.patches.refine` wants a clip. As with pictures the first part of the
+passes, while some observed entries are held out, measures how large errors are; the last one uses everything. Where a
+place is observed in the frames beside it, the first estimate is what these say; elsewhere it is the coloured field of
+the frame.
 """
 
 import math
@@ -15,8 +16,8 @@ from ..patches.schedule import Schedule, Settings
 from . import Completion
 from .blocks import Progress, blocks, refine_blocks
 
-# Share of the observed entries that is held out, and under noise of single entries more; how far the model is trusted about observed
-# entries, as a standard deviation of the ratio of variances.
+# Share of the observed entries that is held out, and under noise of single entries more; how far the model is trusted
+# about observed entries, as a standard deviation of the ratio of variances.
 SHARE_HELD_OUT, SHARE_LONE, TRUST = 0.05, 0.03, 0.25
 # Samples of the field that tell how sure it is of what is scattered.
 SAMPLES = 4
@@ -24,13 +25,16 @@ SAMPLES = 4
 WINDOW, REACH = 10, 3
 # Where single entries are missing: passes, members of a group, and ridge of the first pass.
 PASSES, MEMBERS, FIRST_RIDGE = 6, 64, 1e-2
-# Where holes are strokes or whole frames: the same, with the ridges of the first and the last pass; none is over-relaxed.
+# Where holes are strokes or whole frames: the same, with the ridges of the first and the last pass; none is
+# over-relaxed.
 STROKE_PASSES, STROKE_MEMBERS, STROKE_RIDGES = 6, 150, (3e-3, 1e-3)
-# Patches of a group that are estimated, the nearest first, by what all of them say: the others are estimated better by groups of their own.
+# Patches of a group that are estimated, the nearest first, by what all of them say: the others are estimated better by
+# groups of their own.
 ESTIMATED, STROKE_ESTIMATED = 32, 24
 # Under noise, after a first pass that shrinks singular values: the same, and the size of patches.
 NOISY_PASSES, NOISY_MEMBERS, NOISY_RIDGE, NOISY_SIZE = 2, 64, 1e-3, 4
-# The last passes, which go with everything observed: first on the same grid, where there are enough, then on one denser by a factor.
+# The last passes, which go with everything observed: first on the same grid, where there are enough, then on one denser
+# by a factor.
 BACK_PASSES, DENSE_PASSES, DENSE = 1, 1, 2 / 3
 
 
@@ -40,7 +44,8 @@ def complete(values, observed, config, *, rng, monitor, wanted=None):
     Parameters
     ----------
     values : (H, W, ..., T, ...) ndarray of float
-        Modes 0 and 1 are the rows and columns of a frame; all but `config.frames` of the others together are its channels.
+        Modes 0 and 1 are the rows and columns of a frame; all but `config.frames` of the others together are its
+        channels.
     observed : ndarray of bool
     config : patches.Config
         `frames` is not None.
@@ -66,10 +71,16 @@ def complete(values, observed, config, *, rng, monitor, wanted=None):
     estimate = first_estimate(kept, variance)
     estimate, spread = _refined(kept, estimate, schedule.draft, variance, rng, progress, config.calibrate)
     if config.calibrate:
-        errors, spreads, lone_errors = (estimate - clip.values)[held], np.sqrt(spread[held]), (estimate - clip.values)[lone]
+        errors, spreads, lone_errors = (
+            (estimate - clip.values)[held],
+            np.sqrt(spread[held]),
+            (estimate - clip.values)[lone],
+        )
     if schedule.finish:
         # The standard deviations of observed entries under noise are those of estimates with their own observations.
-        estimate, own = _refined(clip, estimate, schedule.finish, variance, rng, progress, config.calibrate and variance > 0)
+        estimate, own = _refined(
+            clip, estimate, schedule.finish, variance, rng, progress, config.calibrate and variance > 0
+        )
         spread = spread if own is None else np.where(clip.observed, own, spread)
     if not variance:
         estimate = np.where(clip.observed, clip.values, estimate)
@@ -83,8 +94,12 @@ def complete(values, observed, config, *, rng, monitor, wanted=None):
         sd[clip.observed] *= _factor_of_observed(lone_errors, spread[lone], variance) if variance else 0.0
         verdict = {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, variance, rng)}
         if scale is None and absent.any():
-            warnings.append(f"only {len(errors)} observed entries could be held out: the standard deviations are not calibrated")
-    used = {name: getattr(schedule.draft[0], name) for name in ("size", "members", "window", "stride", "depth", "reach")}
+            warnings.append(
+                f"only {len(errors)} observed entries could be held out: the standard deviations are not calibrated"
+            )
+    used = {
+        name: getattr(schedule.draft[0], name) for name in ("size", "members", "window", "stride", "depth", "reach")
+    }
     return Completion(
         mean=clip.restored(estimate),
         sd=None if sd is None else clip.restored(sd),
@@ -97,7 +112,9 @@ def complete(values, observed, config, *, rng, monitor, wanted=None):
 
 
 def _learnt_noise(clip):
-    """Variance of the noise: from differences between frames or, where too few are observed, as the field of each frame learns it."""
+    """Variance of the noise: from differences between frames or, where too few are observed, as the field of each frame
+    learns it.
+    """
     level = noise.level(clip.by_frame(clip.values), clip.by_frame(clip.observed))
     if level is not None:
         return level**2
@@ -107,9 +124,9 @@ def _learnt_noise(clip):
 def _factor_of_observed(errors, spreads, variance):
     """Factor of the standard deviations of observed entries under noise.
 
-    An estimate without the entry's own observation, the error of which is known but for the noise, has variance v; with it
-    ``1 / (1 / v + 1 / variance)``. The few entries that tell it are weighed against the model's own figure, which is trusted to within
-    `TRUST`.
+    An estimate without the entry's own observation, the error of which is known but for the noise, has variance v; with
+    it ``1 / (1 / v + 1 / variance)``. The few entries that tell it are weighed against the model's own figure, which is
+    trusted to within `TRUST`.
 
     Parameters
     ----------
@@ -159,7 +176,9 @@ class _Clip:
         count, (height, width) = values.shape[mode], values.shape[:2]
         stacked = [np.moveaxis(a, mode, 0).reshape(count * height, width, -1) for a in (values, observed, wanted)]
         absent = stacked[2].reshape(count, height, width, -1)
-        return cls(*stacked, count, mode, values.shape, tuple(bool(a.all()) or calibrate.are_strokes(a) for a in absent))
+        return cls(
+            *stacked, count, mode, values.shape, tuple(bool(a.all()) or calibrate.are_strokes(a) for a in absent)
+        )
 
     @property
     def height(self):
@@ -197,18 +216,40 @@ def schedule_for(clip, variance, config):
     size = min(config.size or Settings.size, smallest)
 
     def settings(members, size=size, **others):
-        return Settings(size=size, stride=min(size, config.stride or size), members=config.members or members, reach=REACH,
-                        window=config.window or WINDOW, **others)  # fmt: skip
+        return Settings(
+            size=size,
+            stride=min(size, config.stride or size),
+            members=config.members or members,
+            reach=REACH,
+            window=config.window or WINDOW,
+            **others,
+        )
 
     shrinking = ()
     if variance:
         shrinking = (settings(NOISY_MEMBERS, depth=2, passes=1, shrinks=True, step=1.0, momentum=0.0),)
-        main = settings(NOISY_MEMBERS, min(config.size or NOISY_SIZE, smallest), depth=2, passes=config.passes or NOISY_PASSES,
-                        first_ridge=NOISY_RIDGE, last_ridge=NOISY_RIDGE, step=1.0, momentum=0.0)  # fmt: skip
+        main = settings(
+            NOISY_MEMBERS,
+            min(config.size or NOISY_SIZE, smallest),
+            depth=2,
+            passes=config.passes or NOISY_PASSES,
+            first_ridge=NOISY_RIDGE,
+            last_ridge=NOISY_RIDGE,
+            step=1.0,
+            momentum=0.0,
+        )
     elif any(clip.strokes):
         first_ridge, last_ridge = STROKE_RIDGES
-        main = settings(STROKE_MEMBERS, depth=2, passes=config.passes or STROKE_PASSES, first_ridge=first_ridge, last_ridge=last_ridge,
-                        step=1.0, momentum=0.0, estimated=STROKE_ESTIMATED)  # fmt: skip
+        main = settings(
+            STROKE_MEMBERS,
+            depth=2,
+            passes=config.passes or STROKE_PASSES,
+            first_ridge=first_ridge,
+            last_ridge=last_ridge,
+            step=1.0,
+            momentum=0.0,
+            estimated=STROKE_ESTIMATED,
+        )
     else:
         main = settings(MEMBERS, passes=config.passes or PASSES, first_ridge=FIRST_RIDGE, estimated=ESTIMATED)
     dense = min(DENSE_PASSES, main.passes - 1)
@@ -222,9 +263,9 @@ def schedule_for(clip, variance, config):
 def hold_out(clip, rng):
     """Observed entries to hide, in the shape of what is missing.
 
-    Scattered entries of every frame by itself, as of a picture; pieces of strokes at the same place in all frames that have strokes, moved
-    alike: what a frame lacks, those beside it show no more than they show what is missing. Where frames are missing as a whole, further
-    whole frames, if possible none beside another that is missing.
+    Scattered entries of every frame by itself, as of a picture; pieces of strokes at the same place in all frames that
+    have strokes, moved alike: what a frame lacks, those beside it show no more than they show what is missing. Where
+    frames are missing as a whole, further whole frames, if possible none beside another that is missing.
 
     Parameters
     ----------
@@ -258,14 +299,17 @@ def hold_out(clip, rng):
         order = sorted(rng.permutation(np.flatnonzero(seen)), key=lambda t: poor[t])
         chosen = []
         for t in order:
-            if len(chosen) < max(1, round(SHARE_HELD_OUT * clip.frames)) and not any(abs(t - other) <= 1 for other in chosen):
+            if len(chosen) < max(1, round(SHARE_HELD_OUT * clip.frames)) and not any(
+                abs(t - other) <= 1 for other in chosen
+            ):
                 chosen.append(t)
                 frames[t] = clip.by_frame(clip.observed)[t]
     return held
 
 
 def first_estimate(clip, variance):
-    """Estimate of every entry to begin with: what the frames beside it say, following what moves, and the field of the frame.
+    """Estimate of every entry to begin with: what the frames beside it say, following what moves, and the field of the
+    frame.
 
     Parameters
     ----------
@@ -289,7 +333,9 @@ def first_estimate(clip, variance):
             found = field.solve(values[t], shown[t], variance, channel_covariance=covariance)
             fields[t], covariance = found.mean, found.channel_covariance
         else:
-            fitted, unsure[t] = field.solve_with_sd(values[t], shown[t], variance, rng=np.random.default_rng(t), count=SAMPLES)
+            fitted, unsure[t] = field.solve_with_sd(
+                values[t], shown[t], variance, rng=np.random.default_rng(t), count=SAMPLES
+            )
             fields[t] = fitted.mean
     seen = shown.mean(axis=3, dtype=np.float32)
     estimate = filled.copy()
@@ -311,11 +357,15 @@ def first_estimate(clip, variance):
 
 
 def _box(absent, margin):
-    """Rows and columns of the part of a frame (H, W, C) in which all that is absent lies, and so much more on every side."""
+    """Rows and columns of the part of a frame (H, W, C) in which all that is absent lies, and so much more on every
+    side.
+    """
     sides = [np.flatnonzero(absent.any(axis=axes)) for axes in ((1, 2), (0, 2))]
     return tuple(slice(max(0, side[0] - margin), side[-1] + margin + 1) for side in sides)
 
 
 def _refined(clip, start, stages, variance, rng, progress, spread):
     """Estimate after the stages and, if `spread`, its relative variance."""
-    return refine_blocks(clip.values, clip.observed, start, stages, variance, rng, progress, spread, clip.frames, clip.wanted)
+    return refine_blocks(
+        clip.values, clip.observed, start, stages, variance, rng, progress, spread, clip.frames, clip.wanted
+    )

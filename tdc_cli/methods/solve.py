@@ -26,12 +26,13 @@ LEAST_SPAN = 1e-3
 LOUDEST = 1e6
 # Estimates this many spans of the observed entries outside of their range are warned of.
 FAR = 10
-# Estimates of a slice of which nothing is observed are about 0 where their mean size is below this share of that of the observed entries.
+# Estimates of a slice of which nothing is observed are about 0 where their mean size is below this share of that of the
+# observed entries.
 ABOUT_ZERO = 0.05
 # Methods that fill such a slice with the level of the others.
 LEVEL = ("datc", "field")
-# Up to this many entries a second thread of the linear algebra costs more than it gives: calls are many and short, and on
-# a busy machine each waits for the slowest thread.
+# Up to this many entries a second thread of the linear algebra costs more than it gives: calls are many and short, and
+# on a busy machine each waits for the slowest thread.
 ONE_THREAD = 1_000_000
 # What a `Completion` has in units of the data without their centre.
 SIZES = ("sd", "predictive_sd", "interval_sd", "latent_interval_sd", "noise_std", "low_rank")
@@ -74,7 +75,8 @@ class Unit:
         return np.ldexp(standard, self.exponent) + self.centre
 
     def scaled(self, sizes, power=1):
-        """Sizes in units of the data to this power, given in this unit; infinite where they leave the range of floats."""
+        """Sizes in units of the data to this power, given in this unit; infinite where they leave the range of floats.
+        """
         with np.errstate(over="ignore"):
             return np.ldexp(sizes, power * self.exponent)
 
@@ -97,7 +99,10 @@ def share(method, config, samples, *, span, rng, monitor=silent):
     if not hasattr(method.load(), "share"):
         return None
     unit = Unit.of(*span)
-    samples = [(np.where(observed, unit.standardised(values), np.nan), observed, wanted) for values, observed, wanted in samples]
+    samples = [
+        (np.where(observed, unit.standardised(values), np.nan), observed, wanted)
+        for values, observed, wanted in samples
+    ]
     return method.load().share(samples, in_unit(config, unit), rng=rng, monitor=monitor)
 
 
@@ -119,8 +124,8 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, w
     span : (float, float) or None
         Smallest and largest observed entry of the picture of which this is a region; None: of these.
     wanted : (n_1, ..., n_K) ndarray of bool, or None
-        Missing entries whose estimates matter; None: all. Methods that can do so spend no work on others, and of what they say there
-        nothing is looked at here.
+        Missing entries whose estimates matter; None: all. Methods that can do so spend no work on others, and of what
+        they say there nothing is looked at here.
     **further
         Keywords that this method takes beyond those of all methods.
 
@@ -140,7 +145,10 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, w
     """
     check_observed(values, observed)
     check_modes(config, values.ndim)
-    low, high = span or (float(np.min(values, where=observed, initial=np.inf)), float(np.max(values, where=observed, initial=-np.inf)))
+    low, high = span or (
+        float(np.min(values, where=observed, initial=np.inf)),
+        float(np.max(values, where=observed, initial=-np.inf)),
+    )
     unit = Unit.of(low, high)
     plain = unit.centre == 0 and unit.exponent == 0
     values = np.where(observed, values, np.nan)
@@ -164,13 +172,23 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, w
     told = done.mean if wanted is None else done.mean[observed | wanted]
     span, beyond = high - low, max(float(told.max()) - high, low - float(told.min()))
     if 0 < FAR * span < beyond:
-        text = f"estimates lie outside of the range of the observed entries by up to {beyond / span:.3g} times that range"
+        text = (
+            f"estimates lie outside of the range of the observed entries by up to {beyond / span:.3g} times that range"
+        )
         done = replace(done, warnings=(*done.warnings, f"{text}; try another method"))
-    return replace(done, warnings=(*done.warnings, *_slices_of_zero(method, done.mean, observed, ~observed if wanted is None else wanted)))
+    return replace(
+        done,
+        warnings=(
+            *done.warnings,
+            *_slices_of_zero(method, done.mean, observed, ~observed if wanted is None else wanted),
+        ),
+    )
 
 
 def _slices_of_zero(method, mean, observed, wanted):
-    """Iterator over warnings of slices with nothing observed, one for every mode in which the estimates of some are about 0."""
+    """Iterator over warnings of slices with nothing observed, one for every mode in which the estimates of some are
+    about 0.
+    """
     size = np.mean(np.abs(mean), where=observed)
     for mode, count in enumerate(mean.shape):
         others = tuple(k for k in range(mean.ndim) if k != mode)
@@ -179,8 +197,10 @@ def _slices_of_zero(method, mean, observed, wanted):
         blank = sum(each < ABOUT_ZERO * size for each in sizes)
         if blank:
             better = " or ".join(name for name in LEVEL if name != method.name)
-            yield (f"method {method.name} fills {blank} of {count} slices of mode {mode}, of which nothing is known, with about 0, and "
-                   f"entries that are known have a size of {size:.3g}; method {better} does better")  # fmt: skip
+            yield (
+                f"method {method.name} fills {blank} of {count} slices of mode {mode}, of which nothing is known, with "
+                f"about 0, and entries that are known have a size of {size:.3g}; method {better} does better"
+            )
 
 
 def check_modes(config, order):

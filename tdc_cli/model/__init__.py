@@ -1,1 +1,2 @@
-"""The paper's model: configuration, state, densities, conditionals, kernels, samplers, posterior moments, diagnostics."""
+"""The paper's model: configuration, state, densities, conditionals, kernels, samplers, posterior moments, diagnostics.
+"""

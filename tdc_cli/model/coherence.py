@@ -1,8 +1,9 @@
 """Spatial coherence (eq50): a mode whose rows have an order draws every factor row towards its neighbours.
 
-The printed conditionals normalise the neighbours' weights row by row, which makes them asymmetric at the ends of the mode, so that
-they belong to no joint density. Here ``w_ij = exp(-2 rho (i - j)^2) / Z`` with one ``Z`` for all rows, identical inside the mode:
-the joint prior of a column is ``N(mu 1, Q^-1)``, ``Q = tau I + eta0 (D - W)`` with ``D`` the row sums of ``W``.
+The printed conditionals normalise the neighbours' weights row by row, which makes them asymmetric at the ends of the
+mode, so that they belong to no joint density. Here ``w_ij = exp(-2 rho (i - j)^2) / Z`` with one ``Z`` for all rows,
+identical inside the mode: the joint prior of a column is ``N(mu 1, Q^-1)``, ``Q = tau I + eta0 (D - W)`` with ``D`` the
+row sums of ``W``.
 """
 
 from dataclasses import dataclass

@@ -1,14 +1,15 @@
 """The conditional of every unknown, one function an equation, for observed entries.
 
-``*_posterior`` functions are deterministic and return the parameters of a law; ``draw_*`` functions draw from it. The labels
-in the docstrings are those of the paper, with the errata of docs/model.md.
+``*_posterior`` functions are deterministic and return the parameters of a law; ``draw_*`` functions draw from it. The
+labels in the docstrings are those of the paper, with the errata of docs/model.md.
 """
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize_scalar
 
-# Below this shape a Gamma prior underflows when drawn from: an empty component keeps its parameters until burn-in drops it.
+# Below this shape a Gamma prior underflows when drawn from: an empty component keeps its parameters until burn-in drops
+# it.
 SMALLEST_DRAWN_SHAPE = 1e-2
 
 
@@ -30,7 +31,8 @@ def weights_posterior(gram, product, variances):
     root : (R, R) ndarray
         ``root @ root.T`` is the covariance.
     """
-    # Scaling by the prior's standard deviations keeps the matrix well conditioned when a component has shrunk to nothing.
+    # Scaling by the prior's standard deviations keeps the matrix well conditioned when a component has shrunk to
+    # nothing.
     scale = np.sqrt(variances)
     lower = cholesky(np.eye(len(scale)) + scale[:, None] * gram * scale, lower=True)
     root = scale[:, None] * solve_triangular(lower, np.eye(len(scale)), lower=True, trans=1)
@@ -40,8 +42,8 @@ def weights_posterior(gram, product, variances):
 def draw_weight_variances(weights, rates, rng):
     """``gamma`` given ``lambda`` and ``kappa`` (eq18, eq19): density ~ g^(-1/2) exp(-(kappa g + lambda^2 / g) / 2).
 
-    Drawn as a chi-square plus an inverse Gaussian, which needs no division by lambda (Seshadri 1993); the inverse Gaussian by
-    Michael, Schucany and Haas (1976), its smaller root written without cancellation.
+    Drawn as a chi-square plus an inverse Gaussian, which needs no division by lambda (Seshadri 1993); the inverse
+    Gaussian by Michael, Schucany and Haas (1976), its smaller root written without cancellation.
 
     Parameters
     ----------
@@ -119,10 +121,12 @@ def draw_factor_precision(factor, mean, precision, priors, coherence, rng):
 
 
 def log_scale_density(shift, factor, mean, precision, rates, priors, coherence):
-    """Log density of the scale that factor and weights share, along the orbit that leaves X unchanged, up to a constant.
+    """Log density of the scale that factor and weights share, along the orbit that leaves X unchanged, up to a
+    constant.
 
-    The orbit: factor and ``mu^(k)`` times ``exp(shift)``, weights divided by it, ``tau^(k)``, ``gamma`` and ``kappa`` following. With
-    the density of all of them goes the Jacobian of the orbit, relative to its Haar measure (Liu and Sabatti, Biometrika 2000).
+    The orbit: factor and ``mu^(k)`` times ``exp(shift)``, weights divided by it, ``tau^(k)``, ``gamma`` and ``kappa``
+    following. With the density of all of them goes the Jacobian of the orbit, relative to its Haar measure (Liu and
+    Sabatti, Biometrika 2000).
     """
     rows, rank = factor.shape
     grown = precision * np.exp(-2.0 * shift)
@@ -137,8 +141,8 @@ def log_scale_density(shift, factor, mean, precision, rates, priors, coherence):
 def draw_scale(factor, mean, precision, rates, priors, coherence, rng):
     """Logarithm of the factor by which a coherent mode grows at the expense of the weights.
 
-    Coherence has a scale of its own (``eta0`` has units), which row by row draws reach only in hundreds of sweeps. One independent
-    Metropolis step from a Gaussian at the mode of the orbit's density.
+    Coherence has a scale of its own (``eta0`` has units), which row by row draws reach only in hundreds of sweeps. One
+    independent Metropolis step from a Gaussian at the mode of the orbit's density.
     """
     def density(shift):
         return log_scale_density(shift, factor, mean, precision, rates, priors, coherence)
@@ -205,7 +209,8 @@ def draw_residuals(deviations, noise_precision, means, precisions, rng):
 
 
 def component_mean_posterior(count, total, precision, priors):
-    """Mean and precision of ``mu_d`` (eq36-1) from the number and the sum of its residuals; vectorised over components."""
+    """Mean and precision of ``mu_d`` (eq36-1) from the number and the sum of its residuals; vectorised over components.
+    """
     strength = count + priors.residual_strength
     return (total + priors.residual_strength * priors.residual_mean) / strength, precision * strength
 
@@ -217,7 +222,9 @@ def draw_component_mean(count, total, precision, priors, rng):
 
 
 def component_precision_posterior(count, deviation, mean, priors):
-    """Shape and rate of ``tau_d`` (eq39-1, errata) from the number and the squared deviations of its residuals from ``mu_d``."""
+    """Shape and rate of ``tau_d`` (eq39-1, errata) from the number and the squared deviations of its residuals from
+    ``mu_d``.
+    """
     rate = priors.residual_rate + (deviation + priors.residual_strength * (mean - priors.residual_mean) ** 2) / 2.0
     return priors.residual_shape + (count + 1) / 2.0, rate
 
@@ -260,7 +267,9 @@ def noise_precision_posterior(errors, priors):
 
 
 def constant_residual_posterior(deviations, noise_precision, priors):
-    """Mean and precision of ``mu_1`` where E is one constant (residual `none`): eq36-1 with the noise in place of the component."""
+    """Mean and precision of ``mu_1`` where E is one constant (residual `none`): eq36-1 with the noise in place of the
+    component.
+    """
     strength = len(deviations) + priors.residual_strength
     mean = (deviations.sum() + priors.residual_strength * priors.residual_mean) / strength
     return mean, noise_precision * strength

@@ -5,7 +5,8 @@ Factors are known only up to order, sign and scale, so their traces say nothing.
 
 import numpy as np
 
-# Above this the chains do not agree (Vehtari et al. 2021 ask for 1.01 of a final analysis; a picture is usable well before that).
+# Above this the chains do not agree (Vehtari et al. 2021 ask for 1.01 of a final analysis; a picture is usable well
+# before that).
 LARGEST_R_HAT = 1.1
 LEAST_DRAWS = 4  # of each chain, that R-hat can be computed
 

@@ -39,7 +39,8 @@ class Schedule:
     sampler : str
         Key of `sampler.SWEEPS`.
     search : bool
-        Whether the burn-in tries components one by one where it can afford it; if not, the prior alone settles the rank.
+        Whether the burn-in tries components one by one where it can afford it; if not, the prior alone settles the
+        rank.
     """
 
     burn_in: int
@@ -84,8 +85,20 @@ def start(problem, rank, components, noise_precision, rng):
     else:
         precisions = np.geomspace(1.0, 1e4, components)
     count = len(precisions)
-    return State(weights, np.ones(rank), np.ones(rank), factors, np.zeros(order), np.ones(order), rng.integers(0, count, data.size),
-                 np.zeros(data.size), np.zeros(count), precisions, np.full(count, 1.0 / count), noise_precision)
+    return State(
+        weights,
+        np.ones(rank),
+        np.ones(rank),
+        factors,
+        np.zeros(order),
+        np.ones(order),
+        rng.integers(0, count, data.size),
+        np.zeros(data.size),
+        np.zeros(count),
+        precisions,
+        np.full(count, 1.0 / count),
+        noise_precision,
+    )
 
 
 def searchable(problem, rank):
@@ -96,22 +109,27 @@ def searchable(problem, rank):
 def revise(problem, state, limit, rng, search=True):
     """Remove what the data do not support and look for what was missed; only for burn-in.
 
-    On large tensors, where trying every component would take longer than the sampling, and without `search`, only those are removed that
-    the prior has shrunk to nothing: on photographs the weak ones, each below the noise, matter together.
+    On large tensors, where trying every component would take longer than the sampling, and without `search`, only those
+    are removed that the prior has shrunk to nothing: on photographs the weak ones, each below the noise, matter
+    together.
     """
     if state.rank and search and searchable(problem, state.rank):
         state, _ = remove_unsupported(problem, state)
         state = add_missed(problem, state, min(MOST_SPARES, limit - state.rank))
     elif state.rank:
         precisions, _ = observation_law(problem, state)
-        state = state.keep_components(energies(problem, state, precisions) > NOTHING * noise_threshold(problem.data.shape))
+        state = state.keep_components(
+            energies(problem, state, precisions) > NOTHING * noise_threshold(problem.data.shape)
+        )
     if problem.constant_residual:
         return state
     return expect_residuals(problem, reduce_components(problem, state, rng))
 
 
 def burn_in(problem, state, length, sweep, rng, *, search=True, step=lambda state: None):
-    """State after the burn-in, with the rank and the number of mixture components settled; ``step(state)`` is called after every sweep."""
+    """State after the burn-in, with the rank and the number of mixture components settled; ``step(state)`` is called
+    after every sweep.
+    """
     limit = state.rank
     revisions = {max(1, round(share * length)) for share in REVISIONS}
     for done in range(1, length + 1):
@@ -140,8 +158,8 @@ def run(problem, schedule, rank, components, noise_precision, probes, rng, *, mo
         ``monitor(done, total, label)``.
     label : str
     watch : callable or None
-        Called as ``watch(chain, value, kept)`` after every sweep, with what that state expects of every entry, and whether the draw
-        counts, which those of the burn-in do not. It costs a reconstruction a sweep.
+        Called as ``watch(chain, value, kept)`` after every sweep, with what that state expects of every entry, and
+        whether the draw counts, which those of the burn-in do not. It costs a reconstruction a sweep.
 
     Returns
     -------
@@ -183,8 +201,8 @@ def run(problem, schedule, rank, components, noise_precision, probes, rng, *, mo
 def leave_poor_modes(problem, states):
     """Start every chain whose burn-in ended in a plainly poorer mode again from the best one.
 
-    Burn-in is optimisation: a chain that has lost a component would need longer than anybody waits to find it. Poorer means that the
-    deviance, less what the difference in rank explains, is worse by more than noise can account for.
+    Burn-in is optimisation: a chain that has lost a component would need longer than anybody waits to find it. Poorer
+    means that the deviance, less what the difference in rank explains, is worse by more than noise can account for.
 
     Returns
     -------

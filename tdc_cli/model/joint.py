@@ -1,6 +1,7 @@
 """The joint density of data and unknowns, and exact draws from it.
 
-Nothing here is used to fit: it is the definition that the conditionals and the samplers are held against (docs/model.md).
+Nothing here is used to fit: it is the definition that the conditionals and the samplers are held against
+(docs/model.md).
 """
 
 import numpy as np
@@ -27,8 +28,8 @@ def neighbour_laplacian(coherence):
 def log_joint(problem, state):
     """Log density of the observed entries and of every unknown (eq2 to eq13, eq50), with all constants.
 
-    ``z`` and ``e`` stand for the observed entries only; those of the missing ones integrate to one. With a constant residual the
-    unknowns of the mixture are ``mu_1`` alone, whose prior is ``N(mu0, 1 / (beta0 tau0))``.
+    ``z`` and ``e`` stand for the observed entries only; those of the missing ones integrate to one. With a constant
+    residual the unknowns of the mixture are ``mu_1`` alone, whose prior is ``N(mu0, 1 / (beta0 tau0))``.
 
     Parameters
     ----------
@@ -55,7 +56,9 @@ def log_low_rank_prior(problem, state):
     total = np.sum(_log_normal(state.weights, 0.0, 1.0 / state.weight_variances))
     total += np.sum(_log_gamma(state.weight_variances, 1.0, state.weight_rates / 2.0))
     total += np.sum(_log_gamma(state.weight_rates, priors.kappa_shape, priors.kappa_rate))
-    for factor, mean, precision, coherence in zip(state.factors, state.factor_means, state.factor_precisions, problem.coherences):
+    for factor, mean, precision, coherence in zip(
+        state.factors, state.factor_means, state.factor_precisions, problem.coherences
+    ):
         total += _log_normal(mean, priors.factor_mean, priors.factor_strength * precision)
         total += _log_gamma(precision, priors.factor_shape, priors.factor_rate)
         matrix = precision * np.eye(len(factor))
@@ -86,8 +89,19 @@ def log_residual_prior(problem, state):
     return total + np.sum(_log_gamma(precisions, priors.residual_shape, priors.residual_rate))
 
 
-def draw_prior(shape, observed, rank, components, priors, rng, *, noise_precision=None, constant_residual=False, coherences=None,
-               draws=()):
+def draw_prior(
+    shape,
+    observed,
+    rank,
+    components,
+    priors,
+    rng,
+    *,
+    noise_precision=None,
+    constant_residual=False,
+    coherences=None,
+    draws=(),
+):
     """Draw every unknown from its prior, then the observed entries given them: one exact draw from `log_joint`.
 
     Parameters
@@ -141,7 +155,9 @@ def draw_prior(shape, observed, rank, components, priors, rng, *, noise_precisio
         residuals = np.broadcast_to(component_means, x.shape).copy()
     else:
         component_precisions = rng.gamma(priors.residual_shape, 1.0 / priors.residual_rate, (*draws, components))
-        component_means = rng.normal(priors.residual_mean, 1.0 / np.sqrt(priors.residual_strength * component_precisions))
+        component_means = rng.normal(
+            priors.residual_mean, 1.0 / np.sqrt(priors.residual_strength * component_precisions)
+        )
         component_weights = rng.gamma(np.broadcast_to(priors.concentration, components), size=(*draws, components))
         component_weights /= component_weights.sum(axis=-1, keepdims=True)
         edges = np.cumsum(component_weights, axis=-1)[..., None, :-1]
@@ -149,8 +165,20 @@ def draw_prior(shape, observed, rank, components, priors, rng, *, noise_precisio
         residuals = rng.normal(np.take_along_axis(component_means, labels, -1),
                                1.0 / np.sqrt(np.take_along_axis(component_precisions, labels, -1)))
     values = x + residuals + rng.standard_normal(x.shape) / np.sqrt(noise_precision[..., None])
-    state = State(weights, variances, rates, factors, factor_means, factor_precisions, labels, residuals, component_means,
-                  component_precisions, component_weights, noise_precision)
+    state = State(
+        weights,
+        variances,
+        rates,
+        factors,
+        factor_means,
+        factor_precisions,
+        labels,
+        residuals,
+        component_means,
+        component_precisions,
+        component_weights,
+        noise_precision,
+    )
     return state, values
 
 

@@ -1,12 +1,13 @@
 """Compiled loops over observed entries.
 
-Every function here is deterministic: random numbers are drawn by the caller and passed in, and sums are split into segments that
-depend on the data only, so that the result has the same bits for any number of threads. Each public kernel has a plain NumPy twin
-of the same name in tests/reference.py.
+Every function here is deterministic: random numbers are drawn by the caller and passed in, and sums are split into
+segments that depend on the data only, so that the result has the same bits for any number of threads. Each public
+kernel has a plain NumPy twin of the same name in tests/reference.py.
 
-Layout shared by all kernels: `stack` is the (sum n_k, R) array of all factor matrices one below the other, `first` the (K,) row at
-which each mode begins, `coordinates` the (K, n) positions of the observed entries, so that entry `j` meets row
-``first[k] + coordinates[k, j]`` of `stack` in mode `k`. Gram matrices are symmetric and only their upper triangle is written.
+Layout shared by all kernels: `stack` is the (sum n_k, R) array of all factor matrices one below the other, `first` the
+(K,) row at which each mode begins, `coordinates` the (K, n) positions of the observed entries, so that entry `j` meets
+row ``first[k] + coordinates[k, j]`` of `stack` in mode `k`. Gram matrices are symmetric and only their upper triangle
+is written.
 """
 
 import numpy as np
@@ -48,7 +49,9 @@ def _gather(line, stack, first, coordinates, mode, entry):
 
 
 @njit(cache=CACHE, nogil=True)
-def _segment_products(begin, end, stack, first, coordinates, entries, begins, ends, mode, precisions, targets, grams, products):
+def _segment_products(
+    begin, end, stack, first, coordinates, entries, begins, ends, mode, precisions, targets, grams, products
+):
     rank = stack.shape[1]
     three = len(first) == 3 and mode >= 0
     buffer = np.empty((BLOCK, rank))
@@ -94,7 +97,8 @@ def _segment_products(begin, end, stack, first, coordinates, entries, begins, en
 def segment_products(stack, first, coordinates, entries, begins, ends, mode, precisions, targets, grams, products):
     """Weighted Gram matrix and right side of every segment of observed entries: the sums of eq24, all ranks at once.
 
-    For segment `s`, with ``c`` the product of the other modes' rows, ``grams[s] = sum w c c^T`` and ``products[s] = sum w t c``.
+    For segment `s`, with ``c`` the product of the other modes' rows, ``grams[s] = sum w c c^T`` and ``products[s] = sum
+    w t c``.
 
     Parameters
     ----------
@@ -123,8 +127,8 @@ def segment_products(stack, first, coordinates, entries, begins, ends, mode, pre
 def contract_rows(grams, products, rows, factor, gram, product):
     """Gram matrix and right side of the CP weights from those of one mode's rows.
 
-    With ``u`` the factor row of the segment: ``gram = sum_s (u u^T) * G_s``, ``product = sum_s u * q_s`` (eq16, all ranks at once),
-    which saves a pass over the entries.
+    With ``u`` the factor row of the segment: ``gram = sum_s (u u^T) * G_s``, ``product = sum_s u * q_s`` (eq16, all
+    ranks at once), which saves a pass over the entries.
 
     Parameters
     ----------
@@ -181,19 +185,36 @@ def _draw_rows(begin, end, grams, products, bounds, weights, diagonals, shifts, 
         if info[0] != 0:
             right[:] = np.nan
             continue
-        _dtrsv(uplo.ctypes, no.ctypes, unit.ctypes, sizes[0:].ctypes, gram.ctypes, sizes[0:].ctypes, right.ctypes, sizes[1:].ctypes)
+        _dtrsv(
+            uplo.ctypes,
+            no.ctypes,
+            unit.ctypes,
+            sizes[0:].ctypes,
+            gram.ctypes,
+            sizes[0:].ctypes,
+            right.ctypes,
+            sizes[1:].ctypes,
+        )
         for r in range(rank):
             right[r] += noise[i, r]
-        _dtrsv(uplo.ctypes, transposed.ctypes, unit.ctypes, sizes[0:].ctypes, gram.ctypes, sizes[0:].ctypes, right.ctypes,
-               sizes[1:].ctypes)
+        _dtrsv(
+            uplo.ctypes,
+            transposed.ctypes,
+            unit.ctypes,
+            sizes[0:].ctypes,
+            gram.ctypes,
+            sizes[0:].ctypes,
+            right.ctypes,
+            sizes[1:].ctypes,
+        )
 
 
 def draw_rows(grams, products, bounds, weights, diagonals, shifts, noise, rows):
     """Draw factor rows from their Gaussian conditionals (eq23, a whole row at a time).
 
-    Row `i` has precision ``diag(w) G_i diag(w) + diagonals[i] I`` and right side ``w * q_i + shifts[i]``, where ``G_i`` and ``q_i``
-    are the sums over the segments ``bounds[i]:bounds[i + 1]`` and ``w`` are the CP weights. With ``P = L L^T``, the row is
-    ``L^-T (L^-1 b + noise[i])``: its mean where the noise is 0.
+    Row `i` has precision ``diag(w) G_i diag(w) + diagonals[i] I`` and right side ``w * q_i + shifts[i]``, where ``G_i``
+    and ``q_i`` are the sums over the segments ``bounds[i]:bounds[i + 1]`` and ``w`` are the CP weights. With ``P = L
+    L^T``, the row is ``L^-T (L^-1 b + noise[i])``: its mean where the noise is 0.
 
     Parameters
     ----------
@@ -210,7 +231,19 @@ def draw_rows(grams, products, bounds, weights, diagonals, shifts, noise, rows):
     rows : (m, R) float64 ndarray
         Written; NaN in every place if the precision was not positive definite.
     """
-    run_shares(_draw_rows, len(rows), max(1, WORK // rows.shape[1] ** 3), grams, products, bounds, weights, diagonals, shifts, noise, rows)
+    run_shares(
+        _draw_rows,
+        len(rows),
+        max(1, WORK // rows.shape[1] ** 3),
+        grams,
+        products,
+        bounds,
+        weights,
+        diagonals,
+        shifts,
+        noise,
+        rows,
+    )
 
 
 @njit(cache=CACHE, nogil=True)
@@ -264,8 +297,8 @@ def _draw_labels(begin, end, residuals, log_weights, means, variances, uniforms,
 def draw_labels(residuals, log_weights, means, variances, uniforms, labels):
     """Draw the mixture component of every entry (eq42, eq43) from its residual.
 
-    The probabilities are proportional to ``exp(log_weights[d]) N(residual; means[d], variances[d])``; a uniform number picks one by
-    the inverse of their running sum.
+    The probabilities are proportional to ``exp(log_weights[d]) N(residual; means[d], variances[d])``; a uniform number
+    picks one by the inverse of their running sum.
 
     Parameters
     ----------
@@ -304,8 +337,8 @@ def _expected_labels(begin, end, residuals, log_weights, means, variances, log_d
 def expected_labels(residuals, log_weights, means, variances, log_densities, precisions, shifts):
     """Log density of every residual under the mixture, and the component means and precisions averaged over its labels.
 
-    With ``p_d`` the probabilities of eq43, ``precisions = sum p_d / variances[d]`` and ``shifts`` is the mean of ``means`` weighted by
-    ``p_d / variances[d]``: what a least-squares step of an EM iteration needs.
+    With ``p_d`` the probabilities of eq43, ``precisions = sum p_d / variances[d]`` and ``shifts`` is the mean of
+    ``means`` weighted by ``p_d / variances[d]``: what a least-squares step of an EM iteration needs.
 
     Parameters
     ----------
@@ -358,8 +391,23 @@ def draw_weights_one_by_one(stack, first, coordinates, precision, variances, noi
 
 
 @njit(cache=CACHE, nogil=True)
-def _draw_rows_one_by_one(begin, end, stack, first, coordinates, entries, starts, mode, rows, precision, weights, diagonals, shifts, noise,
-                         residuals):
+def _draw_rows_one_by_one(
+    begin,
+    end,
+    stack,
+    first,
+    coordinates,
+    entries,
+    starts,
+    mode,
+    rows,
+    precision,
+    weights,
+    diagonals,
+    shifts,
+    noise,
+    residuals,
+):
     for i in range(begin, end):
         start, stop = starts[rows[i]], starts[rows[i] + 1]
         products = np.empty(stop - start)
@@ -383,11 +431,13 @@ def _draw_rows_one_by_one(begin, end, stack, first, coordinates, entries, starts
 
 
 
-def draw_rows_one_by_one(stack, first, coordinates, entries, starts, mode, rows, precision, weights, diagonals, shifts, noise,
-                         residuals):
+def draw_rows_one_by_one(
+    stack, first, coordinates, entries, starts, mode, rows, precision, weights, diagonals, shifts, noise, residuals
+):
     """Draw some rows of one factor matrix one scalar at a time (eq23, eq24; with coherence eq51).
 
-    The rows are treated as independent of one another: rows that are each other's neighbours must come in different calls.
+    The rows are treated as independent of one another: rows that are each other's neighbours must come in different
+    calls.
 
     Parameters
     ----------
@@ -414,5 +464,21 @@ def draw_rows_one_by_one(stack, first, coordinates, entries, starts, mode, rows,
         ``y - e - x``; updated in place.
     """
     share = max(1, WORK * len(rows) // max(1, len(entries) * len(weights)))
-    run_shares(_draw_rows_one_by_one, len(rows), share,
-               stack, first, coordinates, entries, starts, mode, rows, precision, weights, diagonals, shifts, noise, residuals)
+    run_shares(
+        _draw_rows_one_by_one,
+        len(rows),
+        share,
+        stack,
+        first,
+        coordinates,
+        entries,
+        starts,
+        mode,
+        rows,
+        precision,
+        weights,
+        diagonals,
+        shifts,
+        noise,
+        residuals,
+    )

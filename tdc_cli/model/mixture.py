@@ -1,8 +1,9 @@
 """The number of mixture components: from at most six down, during burn-in.
 
-Zhao, Meng et al. (ICML 2014) merge two components once their variances are nearly equal. Here a merge is tried on the residuals
-themselves: two components become one when the likelihood, refitted by a few steps of expectation-maximisation, loses less than the
-Bayesian information criterion charges for a component. Components that are equal lose nothing, so the printed rule is contained.
+Zhao, Meng et al. (ICML 2014) merge two components once their variances are nearly equal. Here a merge is tried on the
+residuals themselves: two components become one when the likelihood, refitted by a few steps of
+expectation-maximisation, loses less than the Bayesian information criterion charges for a component. Components that
+are equal lose nothing, so the printed rule is contained.
 """
 
 from dataclasses import replace
@@ -72,7 +73,11 @@ def reduce_components(problem, state, rng):
     *fit, level = maximise(deviations, *fit, floor)
     charge = 0.5 * PARAMETERS_A_COMPONENT * np.log(len(deviations))
     while len(fit[0]) > 1:
-        trials = [maximise(deviations, *merged(*fit, a, b), floor, RANKING_STEPS) for a in range(len(fit[0])) for b in range(a)]
+        trials = [
+            maximise(deviations, *merged(*fit, a, b), floor, RANKING_STEPS)
+            for a in range(len(fit[0]))
+            for b in range(a)
+        ]
         best = maximise(deviations, *max(trials, key=lambda trial: trial[3])[:3], floor)
         if level - best[3] > charge:
             break
@@ -86,13 +91,16 @@ def merged(weights, means, variances, a, b):
     """Mixture with components `a` and `b` replaced by one of the same mass, mean and variance."""
     weight = weights[a] + weights[b]
     mean = (weights[a] * means[a] + weights[b] * means[b]) / weight
-    variance = (weights[a] * (variances[a] + means[a] ** 2) + weights[b] * (variances[b] + means[b] ** 2)) / weight - mean**2
+    variance = (
+        weights[a] * (variances[a] + means[a] ** 2) + weights[b] * (variances[b] + means[b] ** 2)
+    ) / weight - mean**2
     rest = [d for d in range(len(weights)) if d not in (a, b)]
     return np.append(weights[rest], weight), np.append(means[rest], mean), np.append(variances[rest], variance)
 
 
 def with_components(problem, state, weights, means, variances, rng):
-    """State with another mixture, whose `variances` include the noise's; every entry goes to a component drawn for it."""
+    """State with another mixture, whose `variances` include the noise's; every entry goes to a component drawn for it.
+    """
     noise = 1.0 / state.noise_precision
     precisions = 1.0 / np.maximum(variances - noise, 1e-3 * noise)
     state = replace(state, component_weights=weights, component_means=means, component_precisions=precisions)

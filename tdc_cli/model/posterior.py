@@ -1,4 +1,6 @@
-"""Posterior moments of every entry, accumulated draw by draw from reconstructions (never from factors), and interval widths."""
+"""Posterior moments of every entry, accumulated draw by draw from reconstructions (never from factors), and interval
+widths.
+"""
 
 from dataclasses import dataclass
 
@@ -10,7 +12,8 @@ from ..metrics import NORMAL_90
 from ..tensor import cp_to_tensor
 from . import conditionals as given
 
-# Draws of the mixture that are kept for interval widths, and widths that are solved for; both only set the table's resolution.
+# Draws of the mixture that are kept for interval widths, and widths that are solved for; both only set the table's
+# resolution.
 MOST_MIXTURES = 50
 TABLE_SIZE = 32
 
@@ -18,8 +21,8 @@ TABLE_SIZE = 32
 def mixture_moments(state):
     """Mean of the mixture, and its variance about that mean.
 
-    With the paper's priors a component that holds fewer than three entries has no variance (its predictive law is a Student t with
-    hardly any degrees of freedom): such components are left out and the weights renormalised.
+    With the paper's priors a component that holds fewer than three entries has no variance (its predictive law is a
+    Student t with hardly any degrees of freedom): such components are left out and the weights renormalised.
     """
     weights, means, precisions = predictive_components(state)
     mean = float(weights @ means)
@@ -39,9 +42,9 @@ def predictive_components(state):
 class Moments:
     """Streaming mean and variance of the latent tensor over draws.
 
-    At a missing entry the latent value is ``x + e`` with ``e`` from the mixture: the mean of ``x + sum pi mu`` and, for the variance,
-    the mean of the mixture's variance plus the variance of ``x + sum pi mu`` over draws. At an observed entry ``e`` has its
-    conditional law (eq33) instead. Everything of one draw comes from one and the same state.
+    At a missing entry the latent value is ``x + e`` with ``e`` from the mixture: the mean of ``x + sum pi mu`` and, for
+    the variance, the mean of the mixture's variance plus the variance of ``x + sum pi mu`` over draws. At an observed
+    entry ``e`` has its conditional law (eq33) instead. Everything of one draw comes from one and the same state.
 
     Parameters
     ----------
@@ -68,8 +71,12 @@ class Moments:
         mean, variance = mixture_moments(state)
         flat = value.reshape(-1)
         fitted = flat[data.flat]
-        residual, precision = given.residual_posterior(data.values - fitted, state.noise_precision, state.component_means[state.labels],
-                                                       state.component_precisions[state.labels])
+        residual, precision = given.residual_posterior(
+            data.values - fitted,
+            state.noise_precision,
+            state.component_means[state.labels],
+            state.component_precisions[state.labels],
+        )
         flat += mean
         flat[data.flat] = fitted + residual
         change = value - self.mean
@@ -148,7 +155,9 @@ class Scale:
     @classmethod
     def of(cls, values):
         """Mean and standard deviation of `values`; the spread is 1 where they are all equal."""
-        top = float(np.abs(values).max()) or 1.0  # sums and squares of very large or small values would leave the range of floats
+        top = (
+            float(np.abs(values).max()) or 1.0
+        )  # sums and squares of very large or small values would leave the range of floats
         scaled = values / top
         spread = float(np.std(scaled))
         return cls(top * float(np.mean(scaled)), top * spread if spread > 1e-12 else 1.0)

@@ -1,4 +1,5 @@
-"""What is given and stays fixed while the chain runs: observed entries, priors, and how the work is cut into segments."""
+"""What is given and stays fixed while the chain runs: observed entries, priors, and how the work is cut into segments.
+"""
 
 from dataclasses import dataclass
 
@@ -7,7 +8,8 @@ import numpy as np
 from ..tensor import Observed
 from .state import Priors
 
-# A row with very many entries is cut into segments so that few rows (colour channels) still feed every thread; at most this many.
+# A row with very many entries is cut into segments so that few rows (colour channels) still feed every thread; at most
+# this many.
 MOST_SEGMENTS_A_ROW = 64
 SMALLEST_SEGMENT = 2048
 # Segments whose Gram matrices are held at a time: bounds the memory of a sweep to this many R x R matrices.
@@ -58,7 +60,8 @@ class Problem:
     batches : tuple of tuple of Batch
         For every mode, in the order in which they are drawn.
     shared : int
-        Mode whose Gram matrices also serve the CP weights (the one with fewest rows), or -1 if it has too many segments.
+        Mode whose Gram matrices also serve the CP weights (the one with fewest rows), or -1 if it has too many
+        segments.
     """
 
     data: Observed
@@ -72,7 +75,9 @@ class Problem:
     shared: int
 
     @classmethod
-    def of(cls, data, priors=Priors(), *, constant_residual=False, learn_noise=False, noise_ceiling=np.inf, coherences=None):
+    def of(
+        cls, data, priors=Priors(), *, constant_residual=False, learn_noise=False, noise_ceiling=np.inf, coherences=None
+    ):
         """Cut the observed entries into batches and segments; the arguments are the attributes."""
         coherences = coherences or (None,) * len(data.shape)
         batches = tuple(_batches(data.offsets[k], data.size, coherences[k]) for k in range(len(data.shape)))

@@ -1,8 +1,9 @@
 """The rank: which CP components the data support, and the removal of the others during burn-in.
 
-Weak components are shrunk to nothing by the reweighted Laplace prior. What it cannot see is a *split* component: two nearly
-collinear ones that share a true one, both with large weights. Both kinds are found in the same way: delete the component, refit the
-rest by least squares, and see whether the deviance rises by more than a component that fits only noise could lower it.
+Weak components are shrunk to nothing by the reweighted Laplace prior. What it cannot see is a *split* component: two
+nearly collinear ones that share a true one, both with large weights. Both kinds are found in the same way: delete the
+component, refit the rest by least squares, and see whether the deviance rises by more than a component that fits only
+noise could lower it.
 """
 
 from dataclasses import replace
@@ -14,14 +15,15 @@ from . import kernels
 from .sampler import cp_values, draw_low_rank
 from .state import unit_weights
 
-# Least-squares sweeps after a deletion; a true component's loss and a superfluous one's are an order of magnitude apart by then.
+# Least-squares sweeps after a deletion; a true component's loss and a superfluous one's are an order of magnitude apart
+# by then.
 REFIT_SWEEPS = 40
 # Sweeps after which a trial is given up once its fall, kept up to the end, would not bring it under the threshold.
 PATIENCE = 8
 # A refit has settled once a sweep lowers the deviance by less than this share of what noise can reach.
 SETTLED = 0.01
-# A component must lower the deviance by this many times what noise can reach at most: on few entries noise reaches a little further
-# than the law for a full tensor says.
+# A component must lower the deviance by this many times what noise can reach at most: on few entries noise reaches a
+# little further than the law for a full tensor says.
 SAFETY = 1.5
 # The paper counts weights above this, once the factor columns have unit root mean square.
 PAPER_THRESHOLD = 1e-4
@@ -60,8 +62,8 @@ def paper_count(state, scale):
 def expected_law(problem, state):
     """Deviance of the observed entries, and the weights and targets of the next least-squares step.
 
-    The components' labels are averaged over in place of drawn (one E-step), so that a fit is not held to labels that an earlier one
-    has drawn.
+    The components' labels are averaged over in place of drawn (one E-step), so that a fit is not held to labels that an
+    earlier one has drawn.
 
     Returns
     -------
@@ -139,9 +141,12 @@ def remove_unsupported(problem, state):
     while not essential.all():
         rises = np.where(essential, np.inf, weight_rises(problem, fitted))
         weakest = int(np.argmin(rises))
-        trial, deviance = refit(problem, fitted.keep_components(np.arange(fitted.rank) != weakest), goal=level + threshold)
+        trial, deviance = refit(
+            problem, fitted.keep_components(np.arange(fitted.rank) != weakest), goal=level + threshold
+        )
         if deviance < level + threshold:
-            # the others may come down further: what counts for the next deletion is the best fit with those that are left
+            # the others may come down further: what counts for the next deletion is the best fit with those that are
+            # left
             fitted, level = refit(problem, trial)
             essential = np.zeros(fitted.rank, dtype=bool)
         else:
@@ -152,8 +157,8 @@ def remove_unsupported(problem, state):
 def add_missed(problem, state, most):
     """Add components that the state has missed, one after the other, as long as the data support them.
 
-    Only for burn-in. The best of several rank-one starts on what is left over is refitted together with all others, then
-    `remove_unsupported` decides.
+    Only for burn-in. The best of several rank-one starts on what is left over is refitted together with all others,
+    then `remove_unsupported` decides.
 
     Parameters
     ----------
@@ -169,8 +174,8 @@ def add_missed(problem, state, most):
     threshold = SAFETY * noise_threshold(problem.data.shape)
     _, level = refit(problem, state)
     for _ in range(most):
-        # A missed component is heavy-tailed, and the mixture may have taken its largest entries for residual: weighting by the
-        # mixture finds the weak ones, not weighting the strong ones.
+        # A missed component is heavy-tailed, and the mixture may have taken its largest entries for residual: weighting
+        # by the mixture finds the weak ones, not weighting the strong ones.
         trials = [refit(problem, with_component(problem, state, weighted)) for weighted in (True, False)]
         grown, deviance = min(trials, key=lambda trial: trial[1])
         if level - deviance < threshold:
@@ -270,8 +275,19 @@ def weight_rises(problem, state):
     stack = np.concatenate(state.factors)
     rank, data = state.rank, problem.data
     grams, products = np.empty((1, rank, rank)), np.empty((1, rank))
-    kernels.segment_products(stack, problem.first, data.coordinates, data.order[0], np.array([0]), np.array([data.size]), -1, precisions,
-                             targets, grams, products)
+    kernels.segment_products(
+        stack,
+        problem.first,
+        data.coordinates,
+        data.order[0],
+        np.array([0]),
+        np.array([data.size]),
+        -1,
+        precisions,
+        targets,
+        grams,
+        products,
+    )
     gram = np.triu(grams[0]) + np.triu(grams[0], 1).T
     scale = np.sqrt(np.maximum(np.diag(gram), np.finfo(float).tiny))
     values, vectors = np.linalg.eigh(gram / scale[:, None] / scale)

@@ -1,7 +1,8 @@
 """The two Gibbs samplers of the model and the chain that runs either.
 
-`sweep_literal` is Algorithm 1 as printed (with the errata): the residual ``e`` is drawn, weights and factors one scalar at a time.
-`sweep_collapsed` has the same posterior: ``e`` is integrated out where it is not needed, weights and factor rows are drawn as blocks.
+`sweep_literal` is Algorithm 1 as printed (with the errata): the residual ``e`` is drawn, weights and factors one scalar
+at a time. `sweep_collapsed` has the same posterior: ``e`` is integrated out where it is not needed, weights and factor
+rows are drawn as blocks.
 """
 
 from dataclasses import replace
@@ -62,8 +63,19 @@ def draw_low_rank(problem, state, rng, *, precisions=None, targets=None):
     products = np.empty((len(grams), rank))
 
     def accumulate(mode, batch):
-        kernels.segment_products(stack, problem.first, data.coordinates, data.order[mode], batch.begins, batch.ends, mode,
-                                 precisions, targets, grams, products)
+        kernels.segment_products(
+            stack,
+            problem.first,
+            data.coordinates,
+            data.order[mode],
+            batch.begins,
+            batch.ends,
+            mode,
+            precisions,
+            targets,
+            grams,
+            products,
+        )
 
     state = draw_weights(problem, state, stack, accumulate, grams, products, precisions, targets, rng)
     factors = list(state.factors)
@@ -72,20 +84,24 @@ def draw_low_rank(problem, state, rng, *, precisions=None, targets=None):
         for batch in problem.batches[mode]:
             if position or mode != problem.shared:  # the shared mode's sums are still there from the weights
                 accumulate(mode, batch)
-            diagonals, shifts = given.row_prior(factor, batch.rows, state.factor_means[mode], state.factor_precisions[mode],
-                                                problem.coherences[mode])
+            diagonals, shifts = given.row_prior(
+                factor, batch.rows, state.factor_means[mode], state.factor_precisions[mode], problem.coherences[mode]
+            )
             noise = np.zeros((len(batch.rows), rank)) if rng is None else rng.standard_normal((len(batch.rows), rank))
             rows = np.empty((len(batch.rows), rank))
             kernels.draw_rows(grams, products, batch.bounds, state.weights, diagonals, shifts, noise, rows)
             if not np.isfinite(rows).all():
-                raise NumericalError(f"factor rows of mode {mode} are not finite: the data may span too many orders of magnitude")
+                raise NumericalError(
+                    f"factor rows of mode {mode} are not finite: the data may span too many orders of magnitude"
+                )
             factor[batch.rows] = rows
         factors[mode] = factor.copy()
     return replace(state, factors=tuple(factors))
 
 
 def draw_weights(problem, state, stack, accumulate, grams, products, precisions, targets, rng):
-    """Weights, their variances and rates (eq16, eq19, eq21); leaves the shared mode's sums in `grams` and `products`."""
+    """Weights, their variances and rates (eq16, eq19, eq21); leaves the shared mode's sums in `grams` and `products`.
+    """
     rank = state.rank
     gram, product = np.empty((rank, rank)), np.empty(rank)
     if problem.shared >= 0:
@@ -95,8 +111,19 @@ def draw_weights(problem, state, stack, accumulate, grams, products, precisions,
     else:
         data = problem.data
         cuts = data.size * np.arange(len(grams) + 1) // len(grams)
-        kernels.segment_products(stack, problem.first, data.coordinates, data.order[0], cuts[:-1], cuts[1:], -1, precisions, targets,
-                                 grams, products)
+        kernels.segment_products(
+            stack,
+            problem.first,
+            data.coordinates,
+            data.order[0],
+            cuts[:-1],
+            cuts[1:],
+            -1,
+            precisions,
+            targets,
+            grams,
+            products,
+        )
         kernels.contract_rows(grams, products, np.zeros(len(grams), dtype=np.int64), np.ones((1, rank)), gram, product)
     mean, root = given.weights_posterior(gram, product, state.weight_variances)
     if rng is None:
@@ -108,24 +135,48 @@ def draw_weights(problem, state, stack, accumulate, grams, products, precisions,
 
 
 def draw_low_rank_one_by_one(problem, state, rng):
-    """Weights with their hyperparameters, then every factor matrix, one scalar at a time given ``e`` (Algorithm 1, steps 1 to 4)."""
+    """Weights with their hyperparameters, then every factor matrix, one scalar at a time given ``e`` (Algorithm 1,
+    steps 1 to 4).
+    """
     data = problem.data
     stack = np.concatenate(state.factors)
     bounds = np.append(problem.first, len(stack))
     residuals = data.values - state.residuals - cp_values(problem, state)
     weights = state.weights.copy()
-    kernels.draw_weights_one_by_one(stack, problem.first, data.coordinates, state.noise_precision, state.weight_variances,
-                                    rng.standard_normal(state.rank), residuals, weights)
+    kernels.draw_weights_one_by_one(
+        stack,
+        problem.first,
+        data.coordinates,
+        state.noise_precision,
+        state.weight_variances,
+        rng.standard_normal(state.rank),
+        residuals,
+        weights,
+    )
     variances = given.draw_weight_variances(weights, state.weight_rates, rng)
     rates = given.draw_weight_rates(variances, problem.priors, rng)
     for mode in range(len(data.shape)):
         factor = stack[bounds[mode]:bounds[mode + 1]]
         for batch in problem.batches[mode]:
-            diagonals, shifts = given.row_prior(factor, batch.rows, state.factor_means[mode], state.factor_precisions[mode],
-                                                problem.coherences[mode])
+            diagonals, shifts = given.row_prior(
+                factor, batch.rows, state.factor_means[mode], state.factor_precisions[mode], problem.coherences[mode]
+            )
             noise = rng.standard_normal((len(batch.rows), state.rank))
-            kernels.draw_rows_one_by_one(stack, problem.first, data.coordinates, data.order[mode], data.offsets[mode], mode, batch.rows,
-                                         state.noise_precision, weights, diagonals, shifts, noise, residuals)
+            kernels.draw_rows_one_by_one(
+                stack,
+                problem.first,
+                data.coordinates,
+                data.order[mode],
+                data.offsets[mode],
+                mode,
+                batch.rows,
+                state.noise_precision,
+                weights,
+                diagonals,
+                shifts,
+                noise,
+                residuals,
+            )
     factors = tuple(stack[bounds[k]:bounds[k + 1]].copy() for k in range(len(data.shape)))
     return replace(state, weights=weights, weight_variances=variances, weight_rates=rates, factors=factors)
 
@@ -136,7 +187,9 @@ def draw_factor_laws(problem, state, rng):
     if state.rank:
         for k, factor in enumerate(state.factors):
             means[k] = given.draw_factor_mean(factor, precisions[k], problem.priors, rng)
-            precisions[k] = given.draw_factor_precision(factor, means[k], precisions[k], problem.priors, problem.coherences[k], rng)
+            precisions[k] = given.draw_factor_precision(
+                factor, means[k], precisions[k], problem.priors, problem.coherences[k], rng
+            )
     return draw_scales(problem, replace(state, factor_means=means, factor_precisions=precisions), rng)
 
 
@@ -150,8 +203,15 @@ def draw_scales(problem, state, rng):
         means, precisions = state.factor_means.copy(), state.factor_precisions.copy()
         means[k], precisions[k] = mean * grown, precision / grown**2
         factors = tuple(u * grown if j == k else u for j, u in enumerate(state.factors))
-        state = replace(state, factors=factors, factor_means=means, factor_precisions=precisions, weights=state.weights / grown,
-                        weight_variances=state.weight_variances / grown**2, weight_rates=state.weight_rates * grown**2)
+        state = replace(
+            state,
+            factors=factors,
+            factor_means=means,
+            factor_precisions=precisions,
+            weights=state.weights / grown,
+            weight_variances=state.weight_variances / grown**2,
+            weight_rates=state.weight_rates * grown**2,
+        )
     return state
 
 
@@ -184,7 +244,9 @@ def draw_noise_precision(problem, state, rng):
 
 
 def expect_residuals(problem, state):
-    """``e`` at its conditional mean (eq33), after the low-rank part was changed: given the old one the literal sampler would undo that."""
+    """``e`` at its conditional mean (eq33), after the low-rank part was changed: given the old one the literal sampler
+    would undo that.
+    """
     mean, _ = given.residual_posterior(problem.data.values - cp_values(problem, state), state.noise_precision,
                                        state.component_means[state.labels], state.component_precisions[state.labels])
     return replace(state, residuals=mean)
@@ -192,8 +254,9 @@ def expect_residuals(problem, state):
 
 def draw_mixture(problem, state, rng):
     """``mu_d``, ``tau_d`` and ``pi`` (eq36, eq39, eq45) given ``e`` and ``z``."""
-    means, precisions = given.draw_components(state.residuals, state.labels, state.component_means, state.component_precisions,
-                                              problem.priors, rng)
+    means, precisions = given.draw_components(
+        state.residuals, state.labels, state.component_means, state.component_precisions, problem.priors, rng
+    )
     weights = given.draw_mixture_weights(state.labels, len(means), problem.priors, rng)
     return replace(state, component_means=means, component_precisions=precisions, component_weights=weights)
 
@@ -228,8 +291,9 @@ def sweep_literal(problem, state, rng):
     residuals = given.draw_residuals(deviations, state.noise_precision, state.component_means[state.labels],
                                      state.component_precisions[state.labels], rng)
     state = replace(state, residuals=residuals)
-    means, precisions = given.draw_components(residuals, state.labels, state.component_means, state.component_precisions,
-                                              problem.priors, rng)
+    means, precisions = given.draw_components(
+        residuals, state.labels, state.component_means, state.component_precisions, problem.priors, rng
+    )
     state = replace(state, component_means=means, component_precisions=precisions)
     labels = draw_labels(problem, state, residuals, 1.0 / precisions, rng)
     weights = given.draw_mixture_weights(labels, len(means), problem.priors, rng)
@@ -240,7 +304,8 @@ SWEEPS = {"collapsed": sweep_collapsed, "literal": sweep_literal}
 
 
 def chain(problem, state, rng, sweep=sweep_collapsed):
-    """Endless sequence of states, each one sweep after the one before; progress, storage and stopping are the caller's."""
+    """Endless sequence of states, each one sweep after the one before; progress, storage and stopping are the caller's.
+    """
     while True:
         state = sweep(problem, state, rng)
         yield state

@@ -1,19 +1,21 @@
 """A Gaussian tensor with separable covariance, for tensors of which whole fibers are missing.
 
-Every position along the fibers, a pixel of a set of faces say, is a draw of its own of one and the same Gaussian over all other modes:
+Every position along the fibers, a pixel of a set of faces say, is a draw of its own of one and the same Gaussian over
+all other modes:
 
     z_j ~ N(0, K_1 x ... x K_m) (Kronecker product),   y_j = z_j + noise of variance v
 
-It is where a CP model of ever more components ends whose factor columns are Gaussian with the covariances ``K_k``: nothing is left of
-the rank, and what the data decide is how alike the slices of every mode are. With the covariances known a missing fiber follows from all
-observed ones in closed form, however few share an index with it; an arbitrary set of CP factors would have to extrapolate. Covariances
-and noise are maximum likelihood estimates, found by expectation and conditional maximisation.
+It is where a CP model of ever more components ends whose factor columns are Gaussian with the covariances ``K_k``:
+nothing is left of the rank, and what the data decide is how alike the slices of every mode are. With the covariances
+known a missing fiber follows from all observed ones in closed form, however few share an index with it; an arbitrary
+set of CP factors would have to extrapolate. Covariances and noise are maximum likelihood estimates, found by
+expectation and conditional maximisation.
 
 References
 ----------
-P. Dutilleul: The MLE algorithm for the matrix normal distribution, Journal of Statistical Computation and Simulation 64(2), 1999.
-P. D. Hoff: Separable covariance arrays via the Tucker product, with applications to multivariate relational data, Bayesian Analysis 6(2),
-2011, DOI 10.1214/11-BA606.
+P. Dutilleul: The MLE algorithm for the matrix normal distribution, Journal of Statistical Computation and Simulation
+64(2), 1999. P. D. Hoff: Separable covariance arrays via the Tucker product, with applications to multivariate
+relational data, Bayesian Analysis 6(2), 2011, DOI 10.1214/11-BA606.
 """
 
 from dataclasses import dataclass
@@ -31,9 +33,11 @@ MOST_ITERATIONS = 200
 TOLERANCE = 1e-4
 # Start: any two slices of a mode have this correlation, and the noise has this share of the data's power.
 START_CORRELATION, START_NOISE = 0.5, 0.05
-# Noise variance that is believed in at least, as a share of the data's power: without any, covariances of equal slices are singular.
+# Noise variance that is believed in at least, as a share of the data's power: without any, covariances of equal slices
+# are singular.
 LEAST_NOISE = 1e-6
-# Share of its mean variance that is added to the diagonal of a covariance before it is inverted: equal slices make it singular.
+# Share of its mean variance that is added to the diagonal of a covariance before it is inverted: equal slices make it
+# singular.
 RIDGE = 1e-6
 
 
@@ -62,7 +66,8 @@ class Gaussian:
 
 
 def fiber_mode(observed):
-    """The longest mode along which every fiber is either observed or missing as a whole, if this model can be fitted then.
+    """The longest mode along which every fiber is either observed or missing as a whole, if this model can be fitted
+    then.
 
     Parameters
     ----------
@@ -72,8 +77,8 @@ def fiber_mode(observed):
     Returns
     -------
     int or None
-        None where there is no such mode, where nothing is missing, for matrices, of which a missing row shares nothing with others,
-        and where the fibers are shorter than `SHORTEST` or more than `MOST_FIBERS`.
+        None where there is no such mode, where nothing is missing, for matrices, of which a missing row shares nothing
+        with others, and where the fibers are shorter than `SHORTEST` or more than `MOST_FIBERS`.
     """
     if observed.ndim < 3 or observed.all():
         return None

@@ -20,8 +20,8 @@ class Priors:
     concentration : float or (D,) ndarray
         ``alpha0`` of the Dirichlet prior of the mixture weights (eq6).
     kappa_shape, kappa_rate : float
-        Gamma prior of ``kappa_r``. The printed prior is flat, which makes the posterior improper (see docs/model.md); a small rate
-        makes it proper, keeps the heavy tail and gives the spike at 0 the width ``sqrt(kappa_rate)``.
+        Gamma prior of ``kappa_r``. The printed prior is flat, which makes the posterior improper (see docs/model.md); a
+        small rate makes it proper, keeps the heavy tail and gives the spike at 0 the width ``sqrt(kappa_rate)``.
     noise_shape, noise_rate : float
         Gamma prior of the noise precision, where that is learnt.
     coherence : float
@@ -96,7 +96,9 @@ class State:
 
 
 def unit_weights(state):
-    """Absolute CP weights once every factor column has unit root mean square: the scale that the likelihood can see, (R,)."""
+    """Absolute CP weights once every factor column has unit root mean square: the scale that the likelihood can see,
+    (R,).
+    """
     sizes = np.abs(state.weights)
     for u in state.factors:
         sizes = sizes * np.sqrt(np.mean(u**2, axis=0))

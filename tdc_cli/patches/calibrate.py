@@ -12,7 +12,8 @@ from ..metrics import NORMAL_90
 BIN, MOST_BINS = 100, 12
 # Fewer held-out entries than this say nothing about a 90 % interval.
 FEWEST = 20
-# Side of the pieces of a moved mask that are held out, in pixels; less where a piece would be more than this share of what is observed.
+# Side of the pieces of a moved mask that are held out, in pixels; less where a piece would be more than this share of
+# what is observed.
 PIECE, LARGEST_SHARE = 32, 1 / 8
 # How often a mask that covers too little is moved anew.
 MOST_MOVES = 16
@@ -21,8 +22,9 @@ MOST_MOVES = 16
 def hold_out(observed, share, rng, most=math.inf, wanted=None):
     """Observed entries to hide, in the shape of what is missing.
 
-    Where holes are strokes or blocks, pieces of the mask moved at random, the deepest hole as a whole among them; where most is missing,
-    or single pixels, scattered pixels if all channels are missing together and scattered entries if not.
+    Where holes are strokes or blocks, pieces of the mask moved at random, the deepest hole as a whole among them; where
+    most is missing, or single pixels, scattered pixels if all channels are missing together and scattered entries if
+    not.
 
     Parameters
     ----------
@@ -43,13 +45,18 @@ def hold_out(observed, share, rng, most=math.inf, wanted=None):
     absent = ~observed if wanted is None else wanted
     count = round(share * observed.sum())
     together = (absent.all(axis=2) == absent.any(axis=2)).all()
-    held = _moved_pieces(absent, observed, count, rng) if are_strokes(absent) else _scattered(observed, min(count, most), together, rng)
+    held = (
+        _moved_pieces(absent, observed, count, rng)
+        if are_strokes(absent)
+        else _scattered(observed, min(count, most), together, rng)
+    )
     return held & (observed & ~held).any(axis=(0, 1))
 
 
 def are_strokes(absent):
-    """Whether what is missing hangs together, as strokes and blocks do: a missing entry's neighbours are missing far more often than
-    by chance."""
+    """Whether what is missing hangs together, as strokes and blocks do: a missing entry's neighbours are missing far
+    more often than by chance.
+    """
     if not absent.any() or min(absent.shape[:2]) < 2:
         return False
     below = np.sum(absent[1:] & absent[:-1]) / max(1, np.sum(absent[:-1]))
@@ -61,7 +68,9 @@ def _scattered(observed, count, together, rng):
     held = np.zeros_like(observed)
     if together:
         pixels = np.flatnonzero(observed.any(axis=2))
-        held.reshape(-1, observed.shape[2])[rng.choice(pixels, min(len(pixels), count // observed.shape[2]), replace=False)] = True
+        held.reshape(-1, observed.shape[2])[
+            rng.choice(pixels, min(len(pixels), count // observed.shape[2]), replace=False)
+        ] = True
     else:
         entries = np.flatnonzero(observed)
         held.reshape(-1)[rng.choice(entries, min(len(entries), count), replace=False)] = True
@@ -69,7 +78,8 @@ def _scattered(observed, count, together, rng):
 
 
 def _moved_pieces(absent, observed, count, rng):
-    """Squares of the mask moved cyclically, one after the other in random order, until `count` observed entries are covered.
+    """Squares of the mask moved cyclically, one after the other in random order, until `count` observed entries are
+    covered.
 
     A mask that covers less than half of that is moved again. A hole deeper than such squares comes first, as a whole.
     """
@@ -79,7 +89,10 @@ def _moved_pieces(absent, observed, count, rng):
     held = _moved_hole(absent, observed, rng)
     left = count - held.sum()
     for _ in range(MOST_MOVES):
-        moved = np.roll(absent, [rng.integers(max(1, min(PIECE, n // 3)), n) for n in (height, width)], axis=(0, 1)) & observed
+        moved = (
+            np.roll(absent, [rng.integers(max(1, min(PIECE, n // 3)), n) for n in (height, width)], axis=(0, 1))
+            & observed
+        )
         for place in rng.permutation(len(corners)):
             if left <= 0:
                 break
@@ -92,10 +105,11 @@ def _moved_pieces(absent, observed, count, rng):
 
 
 def _moved_hole(absent, observed, rng):
-    """The square about the deepest place of all holes, moved to where it covers most of what is observed; nothing where `PIECE` holds it.
+    """The square about the deepest place of all holes, moved to where it covers most of what is observed; nothing where
+    `PIECE` holds it.
 
-    Errors grow with the distance from what is known, so that those of a deep hole show only in one of its size. No more than
-    `LARGEST_SHARE` of what is observed is covered.
+    Errors grow with the distance from what is known, so that those of a deep hole show only in one of its size. No more
+    than `LARGEST_SHARE` of what is observed is covered.
     """
     height, width, channels = absent.shape
     held = np.zeros_like(absent)
@@ -165,7 +179,9 @@ def fit_scale(errors, spreads, noise_variance=0.0):
     tiny = 1e-3 * np.sqrt(np.mean(spreads**2))
     centres = np.array([max(np.median(spreads[b]), tiny) for b in bins])
     # The same floor as in `Scale`, so that the lowest bin holds its 90 % too.
-    widths = np.array([np.quantile(np.abs(errors[b]) / np.maximum(spreads[b], centres[0]), 0.9, method="weibull") for b in bins])
+    widths = np.array(
+        [np.quantile(np.abs(errors[b]) / np.maximum(spreads[b], centres[0]), 0.9, method="weibull") for b in bins]
+    )
     widths *= centres / NORMAL_90
     # Under noise, what is left after it is no smaller than what a bin of that many entries can tell from nothing.
     least = widths**2 / np.sqrt([len(b) for b in bins])
@@ -176,7 +192,9 @@ def fit_scale(errors, spreads, noise_variance=0.0):
 
 
 def coverage_by_halves(errors, spreads, noise_variance, rng):
-    """Share of held-out entries inside their 90 % interval, each half judged by the scale fitted to the other; None if too few."""
+    """Share of held-out entries inside their 90 % interval, each half judged by the scale fitted to the other; None if
+    too few.
+    """
     halves = np.array_split(rng.permutation(len(errors)), 2)
     inside = []
     for one, other in (halves, halves[::-1]):

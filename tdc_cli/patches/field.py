@@ -4,34 +4,34 @@ The picture x of H x W pixels and C channels is a constant per channel plus a Ga
 
     x ~ N(offset, (Q (x) S^-1)^-1),    Q = (L + delta I) (L + eps I)^(p - 1),
 
-where L is the Laplacian of the grid with free (Neumann) borders, so that the discrete cosine transform diagonalises Q, and S the
-C x C covariance of the channels, learnt together with the field. Over more than a few pixels the field is a membrane: inside a hole its
-mean is the harmonic surface that its surroundings carry, and does not return to the offset, for delta is next to nothing. An observed
-entry is x + N(0, noise_variance). With D the diagonal precision of the observations (0 where nothing was observed), the posterior is
-N(offset + u, A^-1) with
+where L is the Laplacian of the grid with free (Neumann) borders, so that the discrete cosine transform diagonalises Q,
+and S the C x C covariance of the channels, learnt together with the field. Over more than a few pixels the field is a
+membrane: inside a hole its mean is the harmonic surface that its surroundings carry, and does not return to the offset,
+for delta is next to nothing. An observed entry is x + N(0, noise_variance). With D the diagonal precision of the
+observations (0 where nothing was observed), the posterior is N(offset + u, A^-1) with
 
     A = Q (x) S^-1 + D,    A u = D (y - offset);
 
-without noise A is restricted to the missing entries, and A_mm u = -(Q (x) S^-1)_mo (y - offset). Both are solved by conjugate
-gradients. The preconditioner is R [W (Q / q + d I)^-1 W + I - W^2] R, where R is, pixel by pixel, the symmetric root of the inverse of
-the pixel's block q S^-1 + D (q: the mean eigenvalue of Q), and W^2 is the share of the prior in the precision of an entry, 1 where it
-is missing. A posterior sample is u + A^-1 b with b ~ N(0, A) (perturb and optimise). S is the fixed point of
+without noise A is restricted to the missing entries, and A_mm u = -(Q (x) S^-1)_mo (y - offset). Both are solved by
+conjugate gradients. The preconditioner is R [W (Q / q + d I)^-1 W + I - W^2] R, where R is, pixel by pixel, the
+symmetric root of the inverse of the pixel's block q S^-1 + D (q: the mean eigenvalue of Q), and W^2 is the share of the
+prior in the precision of an entry, 1 where it is missing. A posterior sample is u + A^-1 b with b ~ N(0, A) (perturb
+and optimise). S is the fixed point of
 
     S = E[x^T Q x | y] / (H W),
 
 an EM iteration with one sample for the expectation, accelerated by extrapolation.
 
-Pictures of more than `WHOLE` pixels are worked on in windows with a margin, those with something to estimate only, and pixels farther
-than `REACH` from anything observed are estimated on a coarser grid first. What is many channels is taken in groups of at most
-`COUPLED` consecutive ones, each with a covariance of its own.
+Pictures of more than `WHOLE` pixels are worked on in windows with a margin, those with something to estimate only, and
+pixels farther than `REACH` from anything observed are estimated on a coarser grid first. What is many channels is taken
+in groups of at most `COUPLED` consecutive ones, each with a covariance of its own.
 
 References
 ----------
-F. Lindgren, H. Rue, J. Lindstrom: An explicit link between Gaussian fields and Gaussian Markov random fields, J. R. Stat. Soc. B, 2011.
-R. Varadhan, C. Roland: Simple and globally convergent methods for accelerating the convergence of any EM algorithm (SQUAREM),
-Scand. J. Stat., 2008.
-P. Siden, F. Lindgren, D. Bolin, M. Villani: Efficient covariance approximations for large sparse precision matrices, J. Comput. Graph.
-Stat., 2018.
+F. Lindgren, H. Rue, J. Lindstrom: An explicit link between Gaussian fields and Gaussian Markov random fields, J. R.
+Stat. Soc. B, 2011. R. Varadhan, C. Roland: Simple and globally convergent methods for accelerating the convergence of
+any EM algorithm (SQUAREM), Scand. J. Stat., 2008. P. Siden, F. Lindgren, D. Bolin, M. Villani: Efficient covariance
+approximations for large sparse precision matrices, J. Comput. Graph. Stat., 2018.
 """
 
 import contextlib
@@ -46,7 +46,8 @@ import scipy.ndimage
 
 from ..tensor import largest_size
 
-# Exponent p of the field's precision, and eps, both found by trial on photographs; delta only keeps the mean of a window finite.
+# Exponent p of the field's precision, and eps, both found by trial on photographs; delta only keeps the mean of a
+# window finite.
 EXPONENT = 2.0
 EPSILON = 0.5
 DELTA = 1e-6
@@ -55,13 +56,14 @@ STEPS = 4
 START_CORRELATION = 0.87
 # Share of the mean channel variance that is added to each, so that a picture with equal channels keeps S invertible.
 RIDGE = 1e-4
-# Energy of the error, relative to that of zero, at which conjugate gradients stop: for a result, while learning, and for a sample.
+# Energy of the error, relative to that of zero, at which conjugate gradients stop: for a result, while learning, and
+# for a sample.
 TOLERANCE, LEARNING_TOLERANCE, SAMPLE_TOLERANCE = 5e-4, 2e-3, 1e-2
 MOST_ITERATIONS = 200
 # d of the preconditioner, relative to the mean eigenvalue of Q.
 SHIFT = 0.05
-# Pixels up to which a picture is solved in one piece; above, cores of CORE x CORE pixels with a margin, and a coarser grid for pixels
-# farther than REACH from everything observed.
+# Pixels up to which a picture is solved in one piece; above, cores of CORE x CORE pixels with a margin, and a coarser
+# grid for pixels farther than REACH from everything observed.
 WHOLE, CORE, MARGIN, REACH, COARSER = 400 * 400, 256, 32, 24, 4
 # Longest side of what is solved in one piece: memory grows with its square.
 LONGEST_SIDE = 2000
@@ -73,7 +75,8 @@ LONGEST, SETTLED = 8.0, 0.01
 COUPLED, DOUBLE = 8, 40_000
 # Scale of a picture all of whose observed entries are equal, relative to them.
 FLAT = 1e-6
-# Smallest noise variance that is believed in and first guess where it is to be learnt, relative to the variance of the data.
+# Smallest noise variance that is believed in and first guess where it is to be learnt, relative to the variance of the
+# data.
 LEAST_NOISE, FIRST_NOISE = 1e-8, 1e-2
 # Radius, in pixels, over which the noisy part of the variance is averaged.
 VARIANCE_BLUR = 1.0
@@ -140,7 +143,9 @@ def _idct(a):
 
 
 def _mix(matrix, a):
-    """`matrix` applied to the channels of `a` (C, H, W); einsum, since BLAS may differ in the last bit with its threads."""
+    """`matrix` applied to the channels of `a` (C, H, W); einsum, since BLAS may differ in the last bit with its
+    threads.
+    """
     return np.einsum("ij,jhw->ihw", matrix, a)
 
 
@@ -161,13 +166,17 @@ def _density(eigenvalues, exponent, cell=1):
 
 @functools.lru_cache(maxsize=8)
 def _grid(shape, exponent, cell):
-    """Mean eigenvalue q of Q on a grid of `shape` squares of `cell` pixels, the eigenvalues over q, and the diagonal of Q over q.
+    """Mean eigenvalue q of Q on a grid of `shape` squares of `cell` pixels, the eigenvalues over q, and the diagonal of
+    Q over q.
 
     The last two are (H, W); the diagonal is 1 but near the border.
     """
     eigenvalues = _density(_eigenvalues(shape), exponent, cell)
     level = eigenvalues.mean()
-    squares = [np.where(np.arange(n)[:, None], 1 + np.cos(np.pi * np.outer(np.arange(n), 2 * np.arange(n) + 1) / n), 1) / n for n in shape]
+    squares = [
+        np.where(np.arange(n)[:, None], 1 + np.cos(np.pi * np.outer(np.arange(n), 2 * np.arange(n) + 1) / n), 1) / n
+        for n in shape
+    ]
     diagonal = np.einsum("kl,lj->kj", eigenvalues, squares[1])
     return level, eigenvalues / level, np.einsum("ki,kj->ij", squares[0], diagonal) / level
 
@@ -205,7 +214,8 @@ class _Window:
         self.patterns = (self.patterns[:, None] & weights) > 0  # (patterns, C), True = observed
 
     def set_parameters(self, covariance, noise):
-        """Make the posterior that of `covariance` (C, C) and of noise variance `noise`, 0: observed entries are exact."""
+        """Make the posterior that of `covariance` (C, C) and of noise variance `noise`, 0: observed entries are exact.
+        """
         kind = self.values.dtype
         self.covariance, self.noise = covariance, noise
         coupling = np.linalg.inv(covariance) * self.level
@@ -221,7 +231,8 @@ class _Window:
             else:
                 rest = np.ix_(~seen, ~seen)
                 block[rest] = _root(coupling[rest], -0.5)
-        # B, the inverse of a pixel's block q S^-1 + D, and B (q S^-1) B, by which the block near the border is put right.
+        # B, the inverse of a pixel's block q S^-1 + D, and B (q S^-1) B, by which the block near the border is put
+        # right.
         inverses = np.einsum("nij,njk->nik", blocks, blocks)
         bends = np.einsum("nij,jk,nki->ni", inverses, coupling, inverses)
         self.block_variance = np.moveaxis(np.einsum("nii->ni", inverses)[self.pattern], 2, 0)
@@ -283,7 +294,8 @@ class _Window:
         return rng.standard_normal(self.values.shape, dtype=kind), rng.standard_normal(self.values.shape, dtype=kind)
 
     def deviation(self, normals, start, tolerance, given=None):
-        """Sample of N(0, A^-1) and A times it; where `given` (C, H, W) is not 0, an observation deviates by that much."""
+        """Sample of N(0, A^-1) and A times it; where `given` (C, H, W) is not 0, an observation deviates by that much.
+        """
         b = _mix(self.coupling_root, _idct(normals[0] * np.sqrt(self.spectrum))) * self.free
         if self.noise:
             b += np.sqrt(self.data_precision) * normals[1]
@@ -298,14 +310,17 @@ class _Window:
         return x, b - r
 
     def conditional_mean(self, x, image):
-        """Mean of every pixel's entries given all other pixels of `x`, where `image` is A x; near the border an approximation."""
+        """Mean of every pixel's entries given all other pixels of `x`, where `image` is A x; near the border an
+        approximation.
+        """
         return x - self.local(self.local(image))
 
     def variance(self, squares):
-        """Variance of every entry, (C, H, W): given its neighbours, and of that conditional mean, `squares` by a few samples.
+        """Variance of every entry, (C, H, W): given its neighbours, and of that conditional mean, `squares` by a few
+        samples.
 
-        With z = x - B A x, Var(x) = E[z^2] + 2 B - B A B for any B. The first term is noisy: relative to the rest it is averaged over a
-        few pixels, missing entries and observed ones apart.
+        With z = x - B A x, Var(x) = E[z^2] + 2 B - B A B for any B. The first term is noisy: relative to the rest it is
+        averaged over a few pixels, missing entries and observed ones apart.
         """
         spread = (0, VARIANCE_BLUR, VARIANCE_BLUR)
         ratio = squares / np.maximum(self.block_variance, np.finfo(np.float32).tiny)
@@ -323,7 +338,8 @@ class _Window:
         return np.einsum("ihw,jhw->ij", transformed * self.spectrum, transformed).astype(float) * self.level
 
     def first_guess(self):
-        """Missing entries from averages over ever wider neighbourhoods, first of all channels together, then of each."""
+        """Missing entries from averages over ever wider neighbourhoods, first of all channels together, then of each.
+        """
         eigenvalues = _eigenvalues(self.values.shape[1:])
         seen = self.observed.astype(self.values.dtype)
         coarse = _fill(self.values, seen, eigenvalues, (3.0, 6.0, 12.0, 30.0))
@@ -348,7 +364,8 @@ def _fill(values, weights, eigenvalues, widths):
     return filled
 
 
-# -- the channel covariance ---------------------------------------------------------------------------------------------------
+# -- the channel covariance
+# ---------------------------------------------------------------------------------------------------
 
 
 class _Learner:
@@ -426,7 +443,8 @@ class _Learner:
         return self._pack(covariance, noise)
 
 
-# -- windows ------------------------------------------------------------------------------------------------------------------
+# -- windows
+# ------------------------------------------------------------------------------------------------------------------
 
 
 def _solved_whole(shape):
@@ -435,7 +453,8 @@ def _solved_whole(shape):
 
 
 def _cores(length, other):
-    """(window start, window stop, core start, core stop) along an axis of `length` pixels; `other` is the other axis."""
+    """(window start, window stop, core start, core stop) along an axis of `length` pixels; `other` is the other axis.
+    """
     if _solved_whole((length, other)) or length <= CORE + 2 * MARGIN:
         return [(0, length, 0, length)]
     size = CORE + 2 * MARGIN
@@ -445,9 +464,13 @@ def _cores(length, other):
 
 
 def _windows(shape):
-    """Slices of every window and of its core, ``(rows, columns, core rows, core columns)``, for a picture of `shape` (H, W)."""
+    """Slices of every window and of its core, ``(rows, columns, core rows, core columns)``, for a picture of `shape`
+    (H, W).
+    """
     return [
-        (slice(r[0], r[1]), slice(c[0], c[1]), slice(r[2], r[3]), slice(c[2], c[3])) for r in _cores(*shape) for c in _cores(*shape[::-1])
+        (slice(r[0], r[1]), slice(c[0], c[1]), slice(r[2], r[3]), slice(c[2], c[3]))
+        for r in _cores(*shape)
+        for c in _cores(*shape[::-1])
     ]
 
 
@@ -485,12 +508,16 @@ class _Group:
         observed = np.ascontiguousarray(np.moveaxis(self.observed[rows, columns], 2, 0))
         values = np.moveaxis(self.values[rows, columns], 2, 0)
         with np.errstate(invalid="ignore", over="ignore"):
-            values = (np.where(observed, values, 0.0) - np.where(observed, self.offset[:, None, None], 0.0)) / self.scale
+            values = (
+                np.where(observed, values, 0.0) - np.where(observed, self.offset[:, None, None], 0.0)
+            ) / self.scale
         return values, observed
 
     def learning_windows(self):
         """Windows to learn from: up to `LEARNT_FROM`, spread evenly over those with observed entries."""
-        able = [w for w in _windows(self.shape) if np.mean(self.observed[w[0], w[1]]) > LEAST_SHARE] or _windows(self.shape)
+        able = [w for w in _windows(self.shape) if np.mean(self.observed[w[0], w[1]]) > LEAST_SHARE] or _windows(
+            self.shape
+        )
         chosen = np.linspace(0, len(able) - 1, min(len(able), LEARNT_FROM)).round().astype(int)
         return [_Window(*self.cut(*able[k][:2]), self.exponent, self.cell) for k in chosen]
 
@@ -503,7 +530,8 @@ class _Group:
         return None if near.all() else near == 0
 
     def coarser(self, noisy):
-        """The same picture on a grid of blocks of `COARSER` x `COARSER` pixels, of which the observed entries are averaged.
+        """The same picture on a grid of blocks of `COARSER` x `COARSER` pixels, of which the observed entries are
+        averaged.
 
         All of it is asked for that is not observed exactly.
         """
@@ -517,12 +545,22 @@ class _Group:
                 sums[part] += np.where(observed, self.values[i::COARSER, j::COARSER], 0.0)
                 counts[part] += observed
         seen = counts > 0
-        return _Group(sums / np.maximum(counts, 1), seen, ~seen | noisy, self.offset, self.scale, self.exponent, self.cell * COARSER)
+        return _Group(
+            sums / np.maximum(counts, 1),
+            seen,
+            ~seen | noisy,
+            self.offset,
+            self.scale,
+            self.exponent,
+            self.cell * COARSER,
+        )
 
 
 @dataclass
 class _Posterior:
-    """Of a group: `mean` (H, W, C), `variance` (H, W, C) or None, `deviations` (samples less the mean, (n, H, W, C)) or None."""
+    """Of a group: `mean` (H, W, C), `variance` (H, W, C) or None, `deviations` (samples less the mean, (n, H, W, C)) or
+    None.
+    """
 
     mean: np.ndarray
     variance: np.ndarray | None
@@ -532,8 +570,8 @@ class _Posterior:
 def _posterior(group, covariance, noise, out, *, rng, count, keep, run, tick=lambda done, total: None):
     """Posterior of a group: its mean, and from `count` samples its variance and, to `keep`, the samples themselves.
 
-    `out` is a _Posterior of arrays to be filled where something is to be estimated: the mean in units of the data, the rest in units of
-    their spread.
+    `out` is a _Posterior of arrays to be filled where something is to be estimated: the mean in units of the data, the
+    rest in units of their spread.
     """
     deep, coarse = group.deep(), None
     if deep is not None:
@@ -597,10 +635,13 @@ def _posterior(group, covariance, noise, out, *, rng, count, keep, run, tick=lam
 
 
 def _enlarged(coarse, window, chosen):
-    """`coarse` (h, w, C), on the grid of blocks, at the `chosen` pixels of a window, (C, n), by linear interpolation."""
+    """`coarse` (h, w, C), on the grid of blocks, at the `chosen` pixels of a window, (C, n), by linear interpolation.
+    """
     rows, columns = np.nonzero(chosen)
     places = [(i + s.start + 0.5) / COARSER - 0.5 for i, s in ((rows, window[0]), (columns, window[1]))]
-    return np.stack([scipy.ndimage.map_coordinates(coarse[..., c], places, order=1, mode="nearest") for c in range(coarse.shape[2])])
+    return np.stack(
+        [scipy.ndimage.map_coordinates(coarse[..., c], places, order=1, mode="nearest") for c in range(coarse.shape[2])]
+    )
 
 
 def _in_turn(work, tasks, tick=lambda done, total: None):
@@ -629,7 +670,8 @@ def _runner(stack):
     return run
 
 
-# -- the public functions -----------------------------------------------------------------------------------------------------
+# -- the public functions
+# -----------------------------------------------------------------------------------------------------
 
 
 def _channel_groups(channels):
@@ -639,7 +681,9 @@ def _channel_groups(channels):
 
 
 def _moments(parts, unit):
-    """Mean (C,) and variance (C,) of the observed entries over `unit`; channels without any get the average of the others."""
+    """Mean (C,) and variance (C,) of the observed entries over `unit`; channels without any get the average of the
+    others.
+    """
     channels = parts[0][0].shape[2]
     blocks = []
     for values, observed in parts:
@@ -667,8 +711,17 @@ def _start(variance):
 
 
 def solve(
-    values, observed, noise_variance=0.0, *, exponent=EXPONENT, channel_covariance=None, steps=STEPS, monitor=None, prior=None, wanted=None
-):  # fmt: skip
+    values,
+    observed,
+    noise_variance=0.0,
+    *,
+    exponent=EXPONENT,
+    channel_covariance=None,
+    steps=STEPS,
+    monitor=None,
+    prior=None,
+    wanted=None,
+):
     """Fit the field to a picture: posterior mean, channel covariance, and noise level where that is to be learnt.
 
     Parameters
@@ -682,7 +735,8 @@ def solve(
     exponent : float
         p, above 0.
     channel_covariance : (C, C) ndarray or None
-        S, positive definite, in squared units of the data; only its parts within `COUPLED` consecutive channels are used. None: learnt.
+        S, positive definite, in squared units of the data; only its parts within `COUPLED` consecutive channels are
+        used. None: learnt.
     steps : int
         Rounds, of two EM iterations each, that learn the covariance and the noise.
     wanted : (H, W, C) ndarray of bool or None
@@ -690,25 +744,38 @@ def solve(
     monitor : callable or None
         Called as ``monitor(done, total, label)``.
     prior : Prior or None
-        From `fit`, in place of all that else is learnt from these values; then `noise_variance` and `channel_covariance` are not looked at.
+        From `fit`, in place of all that else is learnt from these values; then `noise_variance` and
+        `channel_covariance` are not looked at.
 
     Returns
     -------
     Field
         Its random numbers are fixed: the same picture gives the same bits, whatever the number of threads.
     """
-    field, _ = _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, None, 0, prior, wanted)
+    field, _ = _solve(
+        values, observed, noise_variance, exponent, channel_covariance, steps, monitor, None, 0, prior, wanted
+    )
     return field
 
 
 def solve_with_sd(
-    values, observed, noise_variance=0.0, *, rng, count, exponent=EXPONENT, channel_covariance=None, steps=STEPS, monitor=None, prior=None,
+    values,
+    observed,
+    noise_variance=0.0,
+    *,
+    rng,
+    count,
+    exponent=EXPONENT,
+    channel_covariance=None,
+    steps=STEPS,
+    monitor=None,
+    prior=None,
     wanted=None,
-):  # fmt: skip
+):
     """As `solve`, with the posterior standard deviation of every entry.
 
-    The variance is that of an entry given all the others, which is known, and that of its conditional mean, which comes from `count`
-    posterior samples and is averaged over `VARIANCE_BLUR` pixels.
+    The variance is that of an entry given all the others, which is known, and that of its conditional mean, which comes
+    from `count` posterior samples and is averaged over `VARIANCE_BLUR` pixels.
 
     Returns
     -------
@@ -716,7 +783,9 @@ def solve_with_sd(
     sd : (H, W, C) ndarray of float64
         Of the noise-free entry; without noise 0 where observed.
     """
-    return _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, rng, count, prior, wanted)
+    return _solve(
+        values, observed, noise_variance, exponent, channel_covariance, steps, monitor, rng, count, prior, wanted
+    )
 
 
 def fit(parts, noise_variance=0.0, *, exponent=EXPONENT, steps=STEPS):
@@ -812,7 +881,8 @@ def sample(field, values, observed, count, rng):
     Yields
     ------
     (H, W, C) ndarray
-        `count` times; without noise the observed entries are those of the data. Windows of a large picture are sampled each by itself.
+        `count` times; without noise the observed entries are those of the data. Windows of a large picture are sampled
+        each by itself.
     """
     scale = float(np.sqrt(np.trace(field.channel_covariance) / len(field.offset)))
     noise = field.noise_variance / scale**2
@@ -823,7 +893,9 @@ def sample(field, values, observed, count, rng):
         with contextlib.ExitStack() as stack:
             run = _runner(stack)
             for own in _channel_groups(values.shape[2]):
-                group = _Group(values[..., own], observed[..., own], asked[..., own], field.offset[own], scale, field.exponent)
+                group = _Group(
+                    values[..., own], observed[..., own], asked[..., own], field.offset[own], scale, field.exponent
+                )
                 out = _Posterior(np.empty_like(drawn[..., own]), None, deviations[..., own])
                 within = field.channel_covariance[own, own] / scale**2
                 _posterior(group, within, noise, out, rng=rng, count=1, keep=True, run=run)

@@ -1,14 +1,15 @@
 """Compiled loops over patches: estimate groups of similar ones as one Gaussian, add the estimates up.
 
-A picture is planar, (C, H, W) float32. A patch is the `size` x `size` square of every channel, a vector of ``D = C size^2`` entries in
-the order (channel, row, column), and is named by its position ``top * W + left``. A group is a row of positions: a reference patch,
-first, and those most like it.
+A picture is planar, (C, H, W) float32. A patch is the `size` x `size` square of every channel, a vector of ``D = C
+size^2`` entries in the order (channel, row, column), and is named by its position ``top * W + left``. A group is a row
+of positions: a reference patch, first, and those most like it.
 
-A clip is a picture of its frames, one below the other, `frame` rows each; a picture is a clip of one frame. A patch may be several frames
-deep: it then is the same square of `depth` frames in a row, named by the first, in the order (frame, channel, row, column).
+A clip is a picture of its frames, one below the other, `frame` rows each; a picture is a clip of one frame. A patch may
+be several frames deep: it then is the same square of `depth` frames in a row, named by the first, in the order (frame,
+channel, row, column).
 
-Every function is deterministic: groups do not depend on each other, and every entry's sums run over the groups in their order, whatever
-the number of threads. Each public kernel has a plain NumPy twin of the same name in tests/reference.py.
+Every function is deterministic: groups do not depend on each other, and every entry's sums run over the groups in their
+order, whatever the number of threads. Each public kernel has a plain NumPy twin of the same name in tests/reference.py.
 """
 
 import numpy as np
@@ -67,8 +68,18 @@ def _covariance(patches, taper, ridge, covariance):
     letters = np.array([_UPPER_OF_ROWS, _NO], np.uint8)
     sizes = np.array([length, count], np.int32)
     scalars = np.array([1.0 / count, 0.0], np.float32)
-    _ssyrk(letters.ctypes, letters[1:].ctypes, sizes.ctypes, sizes[1:].ctypes, scalars.ctypes, patches.ctypes, sizes.ctypes,
-           scalars[1:].ctypes, covariance.ctypes, sizes.ctypes)  # fmt: skip
+    _ssyrk(
+        letters.ctypes,
+        letters[1:].ctypes,
+        sizes.ctypes,
+        sizes[1:].ctypes,
+        scalars.ctypes,
+        patches.ctypes,
+        sizes.ctypes,
+        scalars[1:].ctypes,
+        covariance.ctypes,
+        sizes.ctypes,
+    )
     for d in range(length):
         for e in range(d + 1, length):
             covariance[d, e] *= taper[d, e]
@@ -102,8 +113,20 @@ def _multiply(patches, precision, products):
     letters = np.array([ord("L"), _UPPER_OF_ROWS], np.uint8)
     sizes = np.array([patches.shape[1], patches.shape[0]], np.int32)
     scalars = np.array([1.0, 0.0], np.float32)
-    _ssymm(letters.ctypes, letters[1:].ctypes, sizes.ctypes, sizes[1:].ctypes, scalars.ctypes, precision.ctypes, sizes.ctypes,
-           patches.ctypes, sizes.ctypes, scalars[1:].ctypes, products.ctypes, sizes.ctypes)  # fmt: skip
+    _ssymm(
+        letters.ctypes,
+        letters[1:].ctypes,
+        sizes.ctypes,
+        sizes[1:].ctypes,
+        scalars.ctypes,
+        precision.ctypes,
+        sizes.ctypes,
+        patches.ctypes,
+        sizes.ctypes,
+        scalars[1:].ctypes,
+        products.ctypes,
+        sizes.ctypes,
+    )
 
 
 @njit(**INNER)
@@ -124,8 +147,9 @@ def _ascending(counts, order):
 
 @njit(**INNER)
 def _load(matrix, order, height, square, ridge, chosen, counts, held, sides):
-    """Write the system ``(square + ridge I)_cc a = sides_c`` of the chosen entries of the patch that each lane holds, the identity below
-    up to `order`."""
+    """Write the system ``(square + ridge I)_cc a = sides_c`` of the chosen entries of the patch that each lane holds,
+    the identity below up to `order`.
+    """
     columns = matrix[: order * height * LANES].reshape(order, height, LANES)
     for j in range(order):  # a column at a time, which stays in the cache while all lanes are written
         column = columns[j]
@@ -158,8 +182,9 @@ def _load_identity(matrix, order, height):
 
 @njit(**INNER)
 def _load_rows(matrix, order, height, rows, chosen, counts, wanted, sizes, count, held):
-    """Write ``rows_cw`` for the `wanted` entries w as further right sides below the first, `count` of them, for the patch that each lane
-    holds; 0 where it wants fewer."""
+    """Write ``rows_cw`` for the `wanted` entries w as further right sides below the first, `count` of them, for the
+    patch that each lane holds; 0 where it wants fewer.
+    """
     columns = matrix[: order * height * LANES].reshape(order, height, LANES)
     for j in range(order):
         column = columns[j, order + 1 : order + 1 + count]
@@ -176,7 +201,8 @@ def _load_rows(matrix, order, height, rows, chosen, counts, wanted, sizes, count
 
 @njit(**INNER)
 def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, inner, outer):
-    """Add the mean posterior covariance of the members, ``S - S A S`` with A the mean of ``(S_oo + noise I)^-1``, tapered.
+    """Add the mean posterior covariance of the members, ``S - S A S`` with A the mean of ``(S_oo + noise I)^-1``,
+    tapered.
 
     `chosen` are the observed entries of each member; `inner` and `outer` (D, D) are workspace.
     """
@@ -214,11 +240,14 @@ def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, 
 
 
 @njit(**INNER)
-def _by_observed(matrix, covariance, mean, targets, chosen, counts, wanted, sizes, noise, weights, estimates, variances):
-    """``m + S_:o (S_oo + noise I)^-1 (y_o - m_o)`` for every patch, with `targets` y - m, `chosen` the observed entries.
+def _by_observed(
+    matrix, covariance, mean, targets, chosen, counts, wanted, sizes, noise, weights, estimates, variances
+):
+    """``m + S_:o (S_oo + noise I)^-1 (y_o - m_o)`` for every patch, with `targets` y - m, `chosen` the observed
+    entries.
 
-    Variances, if there is room for them, are those of the `wanted` entries, `sizes` of each patch; 0 elsewhere. `weights` (K, D) is
-    workspace.
+    Variances, if there is room for them, are those of the `wanted` entries, `sizes` of each patch; 0 elsewhere.
+    `weights` (K, D) is workspace.
     """
     members, length = targets.shape
     by_count, held = np.empty(members, np.int64), np.empty(LANES, np.int64)
@@ -258,13 +287,16 @@ def _by_observed(matrix, covariance, mean, targets, chosen, counts, wanted, size
 
 
 @njit(**INNER)
-def _by_missing(matrix, precision, mean, targets, chosen, counts, everything, sizes, noise, products, smoother, estimates, variances):
-    """The same by the precision ``P = (S + noise I)^-1``: what is missing becomes ``m_x - P_xx^-1 P_xo (y_o - m_o)``, then everything
-    ``y - noise P (y - m)``.
+def _by_missing(
+    matrix, precision, mean, targets, chosen, counts, everything, sizes, noise, products, smoother, estimates, variances
+):
+    """The same by the precision ``P = (S + noise I)^-1``: what is missing becomes ``m_x - P_xx^-1 P_xo (y_o - m_o)``,
+    then everything ``y - noise P (y - m)``.
 
-    `targets` is y - m, 0 where missing, and `chosen` the missing entries. The cheaper way where less is missing than observed: all
-    patches share one inverse, and one that misses nothing needs no more. `products` (K, D) is workspace, and so is `smoother` (D, D),
-    used under noise only, for ``I - noise P``; then `everything` (K, D) lists all entries, and `sizes` holds D.
+    `targets` is y - m, 0 where missing, and `chosen` the missing entries. The cheaper way where less is missing than
+    observed: all patches share one inverse, and one that misses nothing needs no more. `products` (K, D) is workspace,
+    and so is `smoother` (D, D), used under noise only, for ``I - noise P``; then `everything` (K, D) lists all entries,
+    and `sizes` holds D.
     """
     members, length = targets.shape
     wanted = len(variances) > 0
@@ -320,7 +352,9 @@ def _by_missing(matrix, precision, mean, targets, chosen, counts, everything, si
 
 
 @njit(cache=CACHE, nogil=True, error_model="numpy")
-def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances):
+def _estimate(
+    first, last, image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances
+):
     """`estimate` for the groups `first` to ``last - 1``, in one workspace."""
     members, told = groups.shape[1], estimates.shape[1]
     length = depth * image.shape[0] * size * size
@@ -365,17 +399,44 @@ def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge
         spread = variances[g] if wanted else variances[:0].reshape(0, 0)
         if few_missing:
             _invert(covariance)
-            _by_missing(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches[:told], workspace[0], estimates[g],
-                        spread)  # fmt: skip
+            _by_missing(
+                matrix,
+                covariance,
+                mean,
+                targets,
+                chosen,
+                counts,
+                others,
+                sizes,
+                noise,
+                patches[:told],
+                workspace[0],
+                estimates[g],
+                spread,
+            )
         else:
-            _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches[:told], estimates[g], spread)
+            _by_observed(
+                matrix,
+                covariance,
+                mean,
+                targets,
+                chosen,
+                counts,
+                others,
+                sizes,
+                noise,
+                patches[:told],
+                estimates[g],
+                spread,
+            )
 
 
 def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances):
     """Posterior mean and variance of every patch of every group, given its own observed entries only.
 
-    The patches of a group, as `image` has them now, give the mean ``m`` and the covariance ``S``, their sample covariance,
-    entry by entry times `taper`, plus ``ridge I``: a low-rank part and an isotropic ridge. A patch with observed entries ``o`` becomes
+    The patches of a group, as `image` has them now, give the mean ``m`` and the covariance ``S``, their sample
+    covariance, entry by entry times `taper`, plus ``ridge I``: a low-rank part and an isotropic ridge. A patch with
+    observed entries ``o`` becomes
 
         m + S_:o (S_oo + noise I)^-1 (y_o - m_o),    with variances    diag(S - S_:o (S_oo + noise I)^-1 S_o:).
 
@@ -395,15 +456,30 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
     ridge, noise : float32
         Variances.
     uncertain : bool
-        Whether S is increased, before that, by the mean posterior covariance of the E members under it, entry by entry times `taper`: what
-        their missing entries leave open, as an EM iteration has it.
+        Whether S is increased, before that, by the mean posterior covariance of the E members under it, entry by entry
+        times `taper`: what their missing entries leave open, as an EM iteration has it.
     estimates : (G, E, D) float32 ndarray
         Written.
     variances : (G, E, D) or (0, 0, 0) float32 ndarray
         Written, or left alone if empty; 0 of observed entries without noise.
     """
-    run_shares(_estimate, len(groups), SHARE, image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates,
-               variances)  # fmt: skip
+    run_shares(
+        _estimate,
+        len(groups),
+        SHARE,
+        image,
+        data,
+        groups,
+        frame,
+        depth,
+        size,
+        taper,
+        ridge,
+        noise,
+        uncertain,
+        estimates,
+        variances,
+    )
 
 
 @njit(cache=CACHE, nogil=True, error_model="numpy")
@@ -452,4 +528,6 @@ def add_up(groups, estimates, variances, frame, depth, size, floor, total, weigh
     squares : (C, H, W) or (0, 0, 0) float64 ndarray
         Added to: squared estimates plus their variances, times weights; left alone if empty.
     """
-    run_shares(_add_up, total.shape[1], STRIP, groups, estimates, variances, frame, depth, size, floor, total, weight, squares)
+    run_shares(
+        _add_up, total.shape[1], STRIP, groups, estimates, variances, frame, depth, size, floor, total, weight, squares
+    )

@@ -1,11 +1,12 @@
 """Small symmetric systems solved sixteen at a time, one in each lane of the processor's vectors.
 
-LAPACK spends its time on overhead at orders of 10 to 60, and numba's vectoriser needs proof that arrays do not overlap before it uses
-vectors. So the four inner loops are written in LLVM's own language: each works on vectors of `LANES` floats, and lane ``l`` of every
-vector belongs to system ``l``. Nothing is added across lanes, so that a system has the same solution in any lane and any company.
+LAPACK spends its time on overhead at orders of 10 to 60, and numba's vectoriser needs proof that arrays do not overlap
+before it uses vectors. So the four inner loops are written in LLVM's own language: each works on vectors of `LANES`
+floats, and lane ``l`` of every vector belongs to system ``l``. Nothing is added across lanes, so that a system has the
+same solution in any lane and any company.
 
-Layout: `matrix` is a flat float32 array of vectors; vector ``column * height + row`` holds that element of the sixteen matrices. An odd
-`height` keeps columns from falling on the same lines of the cache.
+Layout: `matrix` is a flat float32 array of vectors; vector ``column * height + row`` holds that element of the sixteen
+matrices. An odd `height` keeps columns from falling on the same lines of the cache.
 """
 
 from llvmlite import ir
@@ -58,7 +59,9 @@ class _Vectors(Flat):
 
 
 def counted(builder, count, carried, body):
-    """A loop of `count` rounds; `carried` start values go through ``body(round, values) -> values``; returns the last ones."""
+    """A loop of `count` rounds; `carried` start values go through ``body(round, values) -> values``; returns the last
+    ones.
+    """
     before = builder.block
     head, inside, after = (builder.append_basic_block(name) for name in ("head", "inside", "after"))
     builder.branch(head)
@@ -79,8 +82,9 @@ def counted(builder, count, carried, body):
 
 
 def _subtract_products(rows, columns):
-    """The intrinsic ``M[target + r + c * across] -= sum_k M[left + k * stride + r] M[right + k * stride + c]`` over a block of
-    `rows` by `columns` vectors, the sums kept in registers."""
+    """The intrinsic ``M[target + r + c * across] -= sum_k M[left + k * stride + r] M[right + k * stride + c]`` over a
+    block of `rows` by `columns` vectors, the sums kept in registers.
+    """
 
     @intrinsic
     def subtract(typing_context, matrix, target, across, left, right, stride, count):
@@ -160,9 +164,9 @@ def factorise(matrix, order, height, extra):
     Parameters
     ----------
     matrix : flat float32 ndarray
-        Lower triangles in rows and columns 0 to ``order - 1``, and `extra` right sides as the rows below. Overwritten: the diagonal by
-        the inverse of the factor's, the triangle by the factor ``L``, each right side ``b`` by ``L^-1 b``. Elements above the diagonal
-        are workspace.
+        Lower triangles in rows and columns 0 to ``order - 1``, and `extra` right sides as the rows below. Overwritten:
+        the diagonal by the inverse of the factor's, the triangle by the factor ``L``, each right side ``b`` by ``L^-1
+        b``. Elements above the diagonal are workspace.
     order : int
         A multiple of `TILE`.
     height : int
@@ -203,7 +207,8 @@ def square(matrix, order, height, first, count):
     Parameters
     ----------
     matrix : flat float32 ndarray
-        As `factorise` left it. Vector ``order * (height + 1) + k`` is set to minus ``|L^-1 b|^2`` of right side ``first + k``.
+        As `factorise` left it. Vector ``order * (height + 1) + k`` is set to minus ``|L^-1 b|^2`` of right side ``first
+        + k``.
     order, height, first, count : int
     """
     sums = order * (height + 1)
@@ -215,13 +220,14 @@ def square(matrix, order, height, first, count):
 
 @njit(cache=CACHE, error_model="numpy")
 def invert(matrix, order, height):
-    """Minus the inverses of the sixteen matrices, after `factorise` with the columns of the identity as the last `order` right sides.
+    """Minus the inverses of the sixteen matrices, after `factorise` with the columns of the identity as the last
+    `order` right sides.
 
     Parameters
     ----------
     matrix : flat float32 ndarray
-        As `factorise` left it with ``order + 1`` right sides. Vector ``order * height + column * order + row`` is set to that element of
-        the negative inverses, for rows not above the columns; elements above may be set too.
+        As `factorise` left it with ``order + 1`` right sides. Vector ``order * height + column * order + row`` is set
+        to that element of the negative inverses, for rows not above the columns; elements above may be set too.
     order, height : int
     """
     inverse = order * height
@@ -230,4 +236,6 @@ def invert(matrix, order, height):
         # Columns of L^-1, which lie as rows below L; their products begin at the later one's diagonal.
         first = row * height + order + 1
         for column in range(0, row + 1, TILE):
-            _subtract_tile(matrix, inverse + column * order + row, order, first + row, first + column, height, order - row)
+            _subtract_tile(
+                matrix, inverse + column * order + row, order, first + row, first + column, height, order - row
+            )

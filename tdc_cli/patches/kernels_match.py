@@ -1,7 +1,9 @@
-"""Compiled search for the patches most like a reference patch; `kernels` says how pictures, clips and patches are laid out.
+"""Compiled search for the patches most like a reference patch; `kernels` says how pictures, clips and patches are laid
+out.
 
-Nearly all the work is sums of squared differences. Numba's vectoriser does not touch that loop, since it cannot prove that the arrays do
-not overlap; so it is written in LLVM's own language, with the sums of several vectors of neighbouring places in registers.
+Nearly all the work is sums of squared differences. Numba's vectoriser does not touch that loop, since it cannot prove
+that the arrays do not overlap; so it is written in LLVM's own language, with the sums of several vectors of
+neighbouring places in registers.
 """
 
 import numpy as np
@@ -17,8 +19,9 @@ PLACES = 8
 
 
 def _add_distances(vectors):
-    """The intrinsic ``out[where + i] = sum_n sign_n (image[place + offsets[n] + i] - patch[n])^2`` for ``PLACES * vectors`` places i,
-    the sums kept in registers; the sign is 1 for the first `plus` of n and -1 for the next `minus`."""
+    """The intrinsic ``out[where + i] = sum_n sign_n (image[place + offsets[n] + i] - patch[n])^2`` for ``PLACES *
+    vectors`` places i, the sums kept in registers; the sign is 1 for the first `plus` of n and -1 for the next `minus`.
+    """
     kind = ir.VectorType(ir.FloatType(), PLACES)
     nothing, first = ir.Constant(kind, ir.Undefined), ir.Constant(ir.VectorType(ir.IntType(32), PLACES), [0] * PLACES)
 
@@ -35,9 +38,16 @@ def _add_distances(vectors):
                     number = builder.add(begin, turn)
                     here = builder.add(place, flat[2].load(number, INDEX))
                     own = flat[3].load(number, ir.FloatType())
-                    own = builder.shuffle_vector(builder.insert_element(nothing, own, ir.IntType(32)(0)), nothing, first)
-                    apart = [builder.fsub(flat[0].load(builder.add(here, INDEX(PLACES * v)), kind), own) for v in range(vectors)]
-                    return [add(s, builder.fmul(a, a, flags=FUSED), flags=FUSED) for s, a in zip(values, apart, strict=True)]
+                    own = builder.shuffle_vector(
+                        builder.insert_element(nothing, own, ir.IntType(32)(0)), nothing, first
+                    )
+                    apart = [
+                        builder.fsub(flat[0].load(builder.add(here, INDEX(PLACES * v)), kind), own)
+                        for v in range(vectors)
+                    ]
+                    return [
+                        add(s, builder.fmul(a, a, flags=FUSED), flags=FUSED) for s, a in zip(values, apart, strict=True)
+                    ]
 
                 return counted(builder, count, sums, body)
 
@@ -89,7 +99,8 @@ def distances(image, place, offsets, patch, plus, minus, out, where, count):
 
 @njit(cache=CACHE, error_model="numpy")
 def _with_means(image, size, contrast):
-    """The picture, and as further channels the mean of the patch that begins at each pixel, times ``size sqrt(contrast)``.
+    """The picture, and as further channels the mean of the patch that begins at each pixel, times ``size
+    sqrt(contrast)``.
 
     Both have `PLACES` further columns of zeros, so that vectors may be read over the edge: (2 C, H, W + PLACES).
     """
@@ -117,7 +128,9 @@ def _with_means(image, size, contrast):
 
 @njit(cache=CACHE, error_model="numpy")
 def _offsets(wide, frame, depth, size):
-    """Where the entries of a patch are in the flat array `wide` of `_with_means`, counted from its place, and after them its means."""
+    """Where the entries of a patch are in the flat array `wide` of `_with_means`, counted from its place, and after
+    them its means.
+    """
     channels, height, width = wide.shape[0] // 2, wide.shape[1], wide.shape[2]
     offsets = np.empty(depth * channels * (size * size + 1), np.int64)
     n, mean = 0, depth * channels * size * size
@@ -165,7 +178,17 @@ def _search(wide, offsets, patch, centre, frame, depth, size, window, line):
     flat = wide.reshape(-1)
     for row in range(first_row, last_row + 1):
         where = (row - first_row) * columns
-        distances(flat, (begin + row) * wide.shape[2] + first, offsets, patch, len(offsets) - means, means, line, where, columns)
+        distances(
+            flat,
+            (begin + row) * wide.shape[2] + first,
+            offsets,
+            patch,
+            len(offsets) - means,
+            means,
+            line,
+            where,
+            columns,
+        )
         for i in range(where + last - first + 1, where + columns):
             line[i] = np.float32(np.inf)
     for i in range((last_row - first_row + 1) * columns, len(line)):
@@ -193,7 +216,9 @@ def _group(wide, offsets, position, frame, depth, size, window, reach, drift, gr
             best = position
         around = best + (place + earliest - best // width // frame) * frame * width
         line = candidates[place]
-        row, column, columns = _search(wide, offsets, patch, around, frame, depth, size, window if turn == 0 else drift, line)
+        row, column, columns = _search(
+            wide, offsets, patch, around, frame, depth, size, window if turn == 0 else drift, line
+        )
         begins[place, 0], begins[place, 1], begins[place, 2] = row, column, columns
         if turn == 0:
             line[(best // width - row) * columns + best % width - column] = np.float32(-np.inf)
@@ -227,9 +252,9 @@ def _groups(first, last, wide, offsets, positions, frame, depth, size, window, r
 def match(image, positions, frame, depth, size, window, reach, drift, contrast, groups):
     """For every reference patch the patches most like it, by falling likeness.
 
-    The distance of two patches is the sum of their squared differences, less `contrast` times the part that a change of the channels'
-    means explains. Ties go to the patch that comes first. In other frames patches are looked for around the best one of the frame next
-    to it, on the side of the reference, so that the search follows what moves.
+    The distance of two patches is the sum of their squared differences, less `contrast` times the part that a change of
+    the channels' means explains. Ties go to the patch that comes first. In other frames patches are looked for around
+    the best one of the frame next to it, on the side of the reference, so that the search follows what moves.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""Compiled shrinking of the singular values of groups of patches; `kernels` says how pictures, clips and patches are laid out."""
+"""Compiled shrinking of the singular values of groups of patches; `kernels` says how pictures, clips and patches are
+laid out.
+"""
 
 import numpy as np
 from numba import njit
@@ -11,14 +13,36 @@ _ssyevr = foreign("ssyevr", "cython_lapack", 21)
 
 @njit(**INNER)
 def _eigenpairs_above(matrix, bound, values, vectors, supports, work, integers):
-    """Eigenvalues above `bound` of a symmetric matrix, which is overwritten, and their vectors as rows; returns how many."""
+    """Eigenvalues above `bound` of a symmetric matrix, which is overwritten, and their vectors as rows; returns how
+    many.
+    """
     count = len(matrix)
     letters = np.array([ord("V"), ord("V"), _UPPER_OF_ROWS], np.uint8)
     sizes = np.array([count, len(work), len(integers), 0, 0, 0, 0], np.int32)
     scalars = np.array([bound, np.inf, 0.0], np.float32)
-    _ssyevr(letters.ctypes, letters[1:].ctypes, letters[2:].ctypes, sizes.ctypes, matrix.ctypes, sizes.ctypes, scalars.ctypes,
-            scalars[1:].ctypes, sizes[4:].ctypes, sizes[4:].ctypes, scalars[2:].ctypes, sizes[5:].ctypes, values.ctypes, vectors.ctypes,
-            sizes.ctypes, supports.ctypes, work.ctypes, sizes[1:].ctypes, integers.ctypes, sizes[2:].ctypes, sizes[6:].ctypes)  # fmt: skip
+    _ssyevr(
+        letters.ctypes,
+        letters[1:].ctypes,
+        letters[2:].ctypes,
+        sizes.ctypes,
+        matrix.ctypes,
+        sizes.ctypes,
+        scalars.ctypes,
+        scalars[1:].ctypes,
+        sizes[4:].ctypes,
+        sizes[4:].ctypes,
+        scalars[2:].ctypes,
+        sizes[5:].ctypes,
+        values.ctypes,
+        vectors.ctypes,
+        sizes.ctypes,
+        supports.ctypes,
+        work.ctypes,
+        sizes[1:].ctypes,
+        integers.ctypes,
+        sizes[2:].ctypes,
+        sizes[6:].ctypes,
+    )
     return sizes[5]
 
 
@@ -46,8 +70,18 @@ def _shrink(first, last, image, groups, frame, depth, size, noise, estimates, va
         letters = np.array([_UPPER_OF_ROWS, ord("T")], np.uint8)
         sizes = np.array([members, length], np.int32)
         scalars = np.array([1.0 / (noise * longer), 0.0], np.float32)
-        _ssyrk(letters.ctypes, letters[1:].ctypes, sizes.ctypes, sizes[1:].ctypes, scalars.ctypes, patches.ctypes, sizes[1:].ctypes,
-               scalars[1:].ctypes, gram.ctypes, sizes.ctypes)  # fmt: skip
+        _ssyrk(
+            letters.ctypes,
+            letters[1:].ctypes,
+            sizes.ctypes,
+            sizes[1:].ctypes,
+            scalars.ctypes,
+            patches.ctypes,
+            sizes[1:].ctypes,
+            scalars[1:].ctypes,
+            gram.ctypes,
+            sizes.ctypes,
+        )
         found = _eigenpairs_above(gram, (1.0 + np.sqrt(ratio)) ** 2, values, vectors, supports, work, integers)
         freedom = 0.0
         for r in range(found):
@@ -67,11 +101,12 @@ def _shrink(first, last, image, groups, frame, depth, size, noise, estimates, va
 
 
 def shrink(image, groups, frame, depth, size, noise, estimates, variances):
-    """Every group with the singular values of its patches, less their mean, shrunk as white noise of a known variance asks.
+    """Every group with the singular values of its patches, less their mean, shrunk as white noise of a known variance
+    asks.
 
-    A singular value y of the K x D matrix, over the root of ``noise max(K, D)``, becomes ``sqrt((y^2 - b - 1)^2 - 4 b) / y`` with
-    ``b = min(K, D) / max(K, D)``, and 0 where it is not above ``1 + sqrt(b)``: the best there is for large matrices (M. Gavish, D. Donoho:
-    Optimal shrinkage of singular values, IEEE Trans. Inf. Theory, 2017).
+    A singular value y of the K x D matrix, over the root of ``noise max(K, D)``, becomes ``sqrt((y^2 - b - 1)^2 - 4 b)
+    / y`` with ``b = min(K, D) / max(K, D)``, and 0 where it is not above ``1 + sqrt(b)``: the best there is for large
+    matrices (M. Gavish, D. Donoho: Optimal shrinkage of singular values, IEEE Trans. Inf. Theory, 2017).
 
     Parameters
     ----------
@@ -86,6 +121,7 @@ def shrink(image, groups, frame, depth, size, noise, estimates, variances):
     estimates : (G, K, D) float32 ndarray
         Written.
     variances : (G, K, D) float32 ndarray
-        Written: of every entry of a group the noise that is left, ``noise (1/K + f (1/K + 1/D))`` with f the sum of the factors.
+        Written: of every entry of a group the noise that is left, ``noise (1/K + f (1/K + 1/D))`` with f the sum of the
+        factors.
     """
     run_shares(_shrink, len(groups), SHARE, image, groups, frame, depth, size, noise, estimates, variances)

@@ -1,24 +1,25 @@
 """A frame of a clip as the frames beside it say it is, following what moves.
 
-For every pixel the motion is looked for, in whole pixels a frame, under which the surroundings of the pixel agree best: those of the
-frame itself with those of the frames beside it, where they are observed, and those of the frames beside it with each other, so that a
-frame of which nothing is observed can be told as well. Motion is taken for constant from the frame before to the one after. There are
-no fractions of pixels: interpolated frames are smoother, agree better for that alone, and give smoother predictions.
+For every pixel the motion is looked for, in whole pixels a frame, under which the surroundings of the pixel agree best:
+those of the frame itself with those of the frames beside it, where they are observed, and those of the frames beside it
+with each other, so that a frame of which nothing is observed can be told as well. Motion is taken for constant from the
+frame before to the one after. There are no fractions of pixels: interpolated frames are smoother, agree better for that
+alone, and give smoother predictions.
 
 References
 ----------
-B.-D. Choi, J.-W. Han, C.-S. Kim, S.-J. Ko: Motion-compensated frame interpolation using bilateral motion estimation and adaptive
-overlapped block motion compensation, IEEE Trans. Circuits Syst. Video Technol., 2007.
+B.-D. Choi, J.-W. Han, C.-S. Kim, S.-J. Ko: Motion-compensated frame interpolation using bilateral motion estimation and
+adaptive overlapped block motion compensation, IEEE Trans. Circuits Syst. Video Technol., 2007.
 """
 
 import numpy as np
 from scipy.ndimage import uniform_filter
 
-# Sides of the surroundings that are compared where the frame is seen, and where it is not; largest motion that is looked for, in pixels
-# a frame.
+# Sides of the surroundings that are compared where the frame is seen, and where it is not; largest motion that is
+# looked for, in pixels a frame.
 SIDE, WIDE, FASTEST = 9, 21, 7
-# Weight of a pixel of which nothing is observed, beside one that is; squared difference, relative to the variance of the frames, that
-# a motion of one pixel must save, and that any prediction is taken to have at least.
+# Weight of a pixel of which nothing is observed, beside one that is; squared difference, relative to the variance of
+# the frames, that a motion of one pixel must save, and that any prediction is taken to have at least.
 UNSEEN, STILL, LEAST = 0.02, 1e-3, 1e-5
 
 
@@ -37,12 +38,14 @@ def predict(frame, seen, sides):
     seen : (H, W) float32 ndarray
         Share of every pixel's channels that are observed.
     sides : sequence of (int, (H, W, C) ndarray, (H, W) ndarray)
-        One or two: how many frames later the frame beside it is, below 0 if it comes before; and the same two of that frame.
+        One or two: how many frames later the frame beside it is, below 0 if it comes before; and the same two of that
+        frame.
 
     Returns
     -------
     (H, W, C) float32 ndarray
-        Mean of the frames beside it, moved to where the frame is, the ones that agree with its observed surroundings better counting more.
+        Mean of the frames beside it, moved to where the frame is, the ones that agree with its observed surroundings
+        better counting more.
     (H, W) float32 ndarray
         Mean squared error of the observed surroundings, over the channels.
     """
@@ -84,8 +87,8 @@ def _moved(sides, motion):
 def _cost(frame, seen, moved, share):
     """How badly a motion agrees, (H, W): mean squared differences over the surroundings.
 
-    Where the frame is seen, the harmonic mean of those with the frames beside it, so that one that agrees is enough; else theirs with each
-    other. `share` is how much of the surroundings is seen.
+    Where the frame is seen, the harmonic mean of those with the frames beside it, so that one that agrees is enough;
+    else theirs with each other. `share` is how much of the surroundings is seen.
     """
     errors = [_error(frame, other, seen * weight, SIDE) for other, weight in moved]
     if len(moved) == 1:

@@ -1,20 +1,24 @@
-"""Passes over groups of similar patches, each completed as one Gaussian of low rank plus an isotropic variance, the ridge.
+"""Passes over groups of similar patches, each completed as one Gaussian of low rank plus an isotropic variance, the
+ridge.
 
-In every pass, reference patches on a grid, whose origin moves from pass to pass, collect the patches most like them in the current
-estimate. The patches of a group are taken for samples of one Gaussian, ``N(m, S + ridge I)``, with m and S their mean and tapered
-covariance, and each becomes its posterior mean given its own observed entries only (`kernels.estimate`). Every entry's new value is
-the mean of its estimates, in the last pass of a stage the surer ones counting more; observed entries are restored unless they are
-noisy. The ridge falls geometrically from pass to pass, as an annealed empirical Bayes; where patches have few observed entries,
-S includes what their missing ones leave open instead. The map is iterated with over-relaxation and momentum, because plain passes
-converge slowly. Passes with the same settings are a stage; a stage begins with the result of the one before.
+In every pass, reference patches on a grid, whose origin moves from pass to pass, collect the patches most like them in
+the current estimate. The patches of a group are taken for samples of one Gaussian, ``N(m, S + ridge I)``, with m and S
+their mean and tapered covariance, and each becomes its posterior mean given its own observed entries only
+(`kernels.estimate`). Every entry's new value is the mean of its estimates, in the last pass of a stage the surer ones
+counting more; observed entries are restored unless they are noisy. The ridge falls geometrically from pass to pass, as
+an annealed empirical Bayes; where patches have few observed entries, S includes what their missing ones leave open
+instead. The map is iterated with over-relaxation and momentum, because plain passes converge slowly. Passes with the
+same settings are a stage; a stage begins with the result of the one before.
 
-A clip is given as its frames one below the other. Groups then reach across frames, and patches may be several frames deep.
+A clip is given as its frames one below the other. Groups then reach across frames, and patches may be several frames
+deep.
 
 References
 ----------
 M. Lebrun, A. Buades, J.-M. Morel: A nonlocal Bayesian image denoising algorithm, SIAM J. Imaging Sci., 2013.
-G. Yu, G. Sapiro, S. Mallat: Solving inverse problems with piecewise linear estimators, IEEE Trans. Image Process., 2012.
-R. Furrer, M. Genton, D. Nychka: Covariance tapering for interpolation of large spatial datasets, J. Comput. Graph. Stat., 2006.
+G. Yu, G. Sapiro, S. Mallat: Solving inverse problems with piecewise linear estimators, IEEE Trans. Image Process.,
+2012. R. Furrer, M. Genton, D. Nychka: Covariance tapering for interpolation of large spatial datasets, J. Comput.
+Graph. Stat., 2006.
 """
 
 import math
@@ -34,9 +38,20 @@ FLOOR = 3e-3
 
 
 def refine(
-    values, observed, start, stages, *, frames=1, noise_variance=0.0, rng, tick=lambda: None, variance=False, wanted=None, unit=None,
+    values,
+    observed,
+    start,
+    stages,
+    *,
+    frames=1,
+    noise_variance=0.0,
+    rng,
+    tick=lambda: None,
+    variance=False,
+    wanted=None,
+    unit=None,
     origin=(0, 0),
-):  # fmt: skip
+):
     """Complete a picture, or the frames of a clip, by patch groups, from a first estimate.
 
     Parameters
@@ -59,8 +74,8 @@ def refine(
     variance : bool
         Whether to return the variance too.
     wanted : (H, W, C) ndarray of bool, or None
-        Missing entries to estimate; None: all. Groups are made of patches that hold one, under noise of those too that hold an observed
-        entry; of the others most stay as they were.
+        Missing entries to estimate; None: all. Groups are made of patches that hold one, under noise of those too that
+        hold an observed entry; of the others most stay as they were.
     unit : (float, float) or None
         Centre and spread of a larger picture that this is a region of; None: those of what is observed here.
     origin : (int, int)
@@ -71,8 +86,9 @@ def refine(
     (H, W, C) float64 ndarray
         Estimate.
     (H, W, C) float64 ndarray or None
-        Variance of the mixture of all the posteriors of an entry: the weighted mean of their variances plus the variance of their means,
-        in the last pass of the last stage whose share is 1. A relative figure: overlapping estimates share their data.
+        Variance of the mixture of all the posteriors of an entry: the weighted mean of their variances plus the
+        variance of their means, in the last pass of the last stage whose share is 1. A relative figure: overlapping
+        estimates share their data.
     """
     centre, unit = unit or scale_of(values[observed] if observed.any() else start)
     known = _planar(observed, bool)
@@ -109,7 +125,9 @@ def refine(
 
 @dataclass(frozen=True)
 class _Problem:
-    """What is known of a planar picture in units of its spread, and its pixels to estimate, (H, W); data are NaN where not known."""
+    """What is known of a planar picture in units of its spread, and its pixels to estimate, (H, W); data are NaN where
+    not known.
+    """
 
     data: np.ndarray
     known: np.ndarray
@@ -144,7 +162,8 @@ class _Problem:
         return spread
 
     def _one_pass(self, estimate, positions, taper, ridge, settings, last, variance):
-        """Weighted mean of all estimates of every entry, (C, H, W) float64, and the variance of their mixture or None."""
+        """Weighted mean of all estimates of every entry, (C, H, W) float64, and the variance of their mixture or None.
+        """
         size, count, length = settings.size, members(self.shape, settings), len(taper)
         place = self.shape[1], settings.depth, size
         total, weight = np.zeros(estimate.shape), np.zeros(estimate.shape)
@@ -155,7 +174,16 @@ class _Problem:
         estimates = np.empty((min(CHUNK, len(positions)), told, length), np.float32)
         variances = np.empty(estimates.shape if weighted else (0, 0, 0), np.float32)
         groups = np.empty((len(positions), count), np.int32)
-        match(estimate, positions, *place, settings.window, settings.reach, min(settings.drift, settings.window), settings.contrast, groups)
+        match(
+            estimate,
+            positions,
+            *place,
+            settings.window,
+            settings.reach,
+            min(settings.drift, settings.window),
+            settings.contrast,
+            groups,
+        )
         for begin in range(0, len(groups), CHUNK):
             chunk = groups[begin : begin + CHUNK]
             found, spread = estimates[: len(chunk)], variances[: len(chunk)]
@@ -178,7 +206,9 @@ class _Problem:
 
 def members(shape, settings):
     """Patches in a group, where frames (T, H, W) are so small that a window holds fewer than asked for."""
-    own, other = (math.prod(min(shift, n - settings.size) + 1 for n in shape[1:]) for shift in (settings.window, settings.drift))
+    own, other = (
+        math.prod(min(shift, n - settings.size) + 1 for n in shape[1:]) for shift in (settings.window, settings.drift)
+    )
     return min(settings.members, own + min(settings.reach, shape[0] - settings.depth) * min(own, other))
 
 
@@ -210,7 +240,8 @@ def _touched(chosen, settings):
 
 
 def _grid(wanted, settings, rng, origin=(0, 0)):
-    """Flat positions of the reference patches of a pass: a grid of random origin and its border lines, where `wanted`."""
+    """Flat positions of the reference patches of a pass: a grid of random origin and its border lines, where `wanted`.
+    """
     stride = settings.stride
     lines = [np.unique(np.r_[0, np.arange((rng.integers(stride) - begun) % stride, n, stride), n - 1])
              for n, begun in zip(wanted.shape[1:], origin)]  # fmt: skip

@@ -1,4 +1,5 @@
-"""What the passes over patch groups do: the settings of a stage, the constants found by trial, the schedules of a picture.
+"""What the passes over patch groups do: the settings of a stage, the constants found by trial, the schedules of a
+picture.
 
 A stage is some passes with the same settings; a schedule is a tuple of stages, one after the other.
 """
@@ -48,15 +49,18 @@ class Settings:
     momentum : float
         Share of the last change that is made again.
     uncertain : bool
-        Whether a group's covariance includes what the missing entries of its members leave open, and estimates are weighted by
-        their standard deviations in every pass, not the last only. Pays where patches have few observed entries.
+        Whether a group's covariance includes what the missing entries of its members leave open, and estimates are
+        weighted by their standard deviations in every pass, not the last only. Pays where patches have few observed
+        entries.
     shrinks : bool
-        Whether groups are completed by shrinking their singular values (`kernels.shrink`), with what is not observed as it is estimated: a
-        first estimate under noise, that needs none of the covariances. `taper`, `first_ridge` and `last_ridge` then have no part.
+        Whether groups are completed by shrinking their singular values (`kernels.shrink`), with what is not observed as
+        it is estimated: a first estimate under noise, that needs none of the covariances. `taper`, `first_ridge` and
+        `last_ridge` then have no part.
     share : float
         Weight of the stage's result beside the picture that it began with.
     estimated : int or None
-        Patches of a group, the nearest to the reference first, that are estimated by the mean and covariance of all; None: all of them.
+        Patches of a group, the nearest to the reference first, that are estimated by the mean and covariance of all;
+        None: all of them.
     """
 
     size: int = 6
@@ -86,7 +90,8 @@ class Tuned:
     # -- sizes ("48 patches of 6 x 6", "Strokes and blocks want larger patches", "Stages")
     # Entries of a patch that are worth their cost; wider patches may have twice as many.
     most_entries: int = 150
-    # Holes of strokes this deep, in pixels to the nearest observed one (the 90th percentile), are filled better by larger patches.
+    # Holes of strokes this deep, in pixels to the nearest observed one (the 90th percentile), are filled better by
+    # larger patches.
     deep: int = 2
     deep_size: int = 8
     deep_members: int = 96
@@ -96,21 +101,24 @@ class Tuned:
     wide_passes: int = 1
     wider: float = 5 / 4
     wide_members: int = 48
-    # Passes over finer patches at the end, where what is missing is scattered, and the weight of their result beside what they began with.
+    # Passes over finer patches at the end, where what is missing is scattered, and the weight of their result beside
+    # what they began with.
     fine_passes: int = 1
     finer: float = 2 / 3
     fine_members: int = 32
     fine_share: float = 0.5
 
     # -- passes ("Over-relaxation 1.5 and momentum .5", "What is left open")
-    # Passes in all: usually, where more than `sparse` is missing, and where holes are strokes, which change little after the first few.
+    # Passes in all: usually, where more than `sparse` is missing, and where holes are strokes, which change little
+    # after the first few.
     passes: int = 15
     sparse_passes: int = 15
     stroke_passes: int = 9
     # First ridge of strokes.
     stroke_ridge: float = 1e-2
-    # Of these, those that go with everything observed ("Held-out entries are given back"), first on the same grid, then, but for sparse
-    # entries, on a denser one, this share of a patch apart, where the grid of the others is a patch apart ("Coarse grids").
+    # Of these, those that go with everything observed ("Held-out entries are given back"), first on the same grid,
+    # then, but for sparse entries, on a denser one, this share of a patch apart, where the grid of the others is a
+    # patch apart ("Coarse grids").
     back_passes: int = 3
     last_passes: int = 2
     dense: float = 2 / 3
@@ -119,32 +127,37 @@ class Tuned:
     sparse_members: int = 36
 
     # -- the falling schedule ("Two schedules where more than 85 % is missing")
-    # Share of missing entries above which it is tried, its first ridge, and the weight of its result beside the careful one.
+    # Share of missing entries above which it is tried, its first ridge, and the weight of its result beside the careful
+    # one.
     very_sparse: float = 0.85
     high_ridge: float = 0.3
     falling_share: float = 0.6
 
-    # -- validation ("Held-out entries"): share of the observed entries that is held out, and the most of them where they are scattered.
+    # -- validation ("Held-out entries"): share of the observed entries that is held out, and the most of them where
+    # they are scattered.
     held_out: float = 0.05
     most_held_out: int = 2000
     # The least share of the errors' variance that the last passes are taken to leave.
     least_left: float = 0.5
-    # A picture of more than `windows` squares of side `square` is validated on so many of them, and the global model has no part in it.
+    # A picture of more than `windows` squares of side `square` is validated on so many of them, and the global model
+    # has no part in it.
     windows: int = 4
     square: int = 256
 
     # -- the global model ("The global model is blended in where the picture repeats itself")
-    # The least weights in the first and the second trial at which it is worth the cost of what follows: a run in earnest takes longer than
-    # all passes over strokes, and at .17 gave nothing (baboon beneath text). The weight from which on similar patches are looked for up to
-    # `far` away.
+    # The least weights in the first and the second trial at which it is worth the cost of what follows: a run in
+    # earnest takes longer than all passes over strokes, and at .17 gave nothing (baboon beneath text). The weight from
+    # which on similar patches are looked for up to `far` away.
     least_weights: tuple = (0.15, 0.25)
     much: float = 0.3
     far: int = 30
-    # Most entries, and the longest side, of a picture that it has a part in: the time of its coherence grows with the square of the side.
+    # Most entries, and the longest side, of a picture that it has a part in: the time of its coherence grows with the
+    # square of the side.
     most_global: int = 4_000_000
     longest_global: int = 4000
-    # Where less than this share is missing, what is known nearby tells more than a model of the whole, whose time does not
-    # shrink with the holes: a grey picture of 256 x 256 with scratches over 5 % took 23 s with it, and got no weight.
+    # Where less than this share is missing, what is known nearby tells more than a model of the whole, whose time does
+    # not shrink with the holes: a grey picture of 256 x 256 with scratches over 5 % took 23 s with it, and got no
+    # weight.
     least_missing_global: float = 0.1
 
 
@@ -158,7 +171,8 @@ class Schedule:
     Attributes
     ----------
     draft : tuple of Settings
-        Gone while some observed entries are held out; their errors, and the variances of the last pass, give the standard deviations.
+        Gone while some observed entries are held out; their errors, and the variances of the last pass, give the
+        standard deviations.
     finish : tuple of Settings
         Gone from there on with everything that is observed.
     """
@@ -177,11 +191,13 @@ class Schedule:
 
 
 def schedules_for(observed, config, wanted=None):
-    """Schedules of the passes for a picture and its holes, `config` first; held-out entries say whether the second pays.
+    """Schedules of the passes for a picture and its holes, `config` first; held-out entries say whether the second
+    pays.
 
-    Deep strokes have larger patches, and sparse entries go on to wider ones. Scattered entries end with finer ones, averaged with what
-    was there before. Very sparse entries have two schedules: one with a small ridge that reckons with what is left open, better for
-    texture, and one whose ridge falls from much higher. Where the picture is much the same again and again, their mean is better.
+    Deep strokes have larger patches, and sparse entries go on to wider ones. Scattered entries end with finer ones,
+    averaged with what was there before. Very sparse entries have two schedules: one with a small ridge that reckons
+    with what is left open, better for texture, and one whose ridge falls from much higher. Where the picture is much
+    the same again and again, their mean is better.
 
     Parameters
     ----------
@@ -208,10 +224,13 @@ def schedules_for(observed, config, wanted=None):
     wide = min(TUNED.wide_passes, passes // 4) if sparse else 0
     last, back = min(TUNED.last_passes, passes // 4), min(TUNED.back_passes, passes // 4)
     main = Settings(
-        size=size, members=config.members or members, stride=min(size, config.stride or size), passes=passes - fine - wide - back - last,
+        size=size,
+        members=config.members or members,
+        stride=min(size, config.stride or size),
+        passes=passes - fine - wide - back - last,
         first_ridge=TUNED.stroke_ridge if strokes else Settings.first_ridge,
         estimated=TUNED.stroke_estimated if strokes else None,
-    )  # fmt: skip
+    )
     late = replace(main, first_ridge=main.last_ridge)
     wider = replace(_scaled(late, TUNED.wider, widest), passes=wide, members=config.members or TUNED.wide_members)
     finer = replace(
@@ -225,13 +244,17 @@ def schedules_for(observed, config, wanted=None):
         return [usual]
     careful = usual.changed(uncertain=True)
     careful = replace(careful, draft=tuple(replace(s, first_ridge=s.last_ridge) for s in careful.draft))
-    falling = Schedule((replace(main, passes=passes - back - last, first_ridge=TUNED.high_ridge),), _without_empty(again, denser))
+    falling = Schedule(
+        (replace(main, passes=passes - back - last, first_ridge=TUNED.high_ridge),), _without_empty(again, denser)
+    )
     return [careful, falling] if absent.mean() > TUNED.very_sparse else [careful]
 
 
 def _denser(settings, passes, config):
     """Passes with the same settings over a denser grid."""
-    return replace(settings, passes=passes, stride=min(settings.size, config.stride or round(TUNED.dense * settings.size)))
+    return replace(
+        settings, passes=passes, stride=min(settings.size, config.stride or round(TUNED.dense * settings.size))
+    )
 
 
 def _without_empty(*stages):
@@ -246,13 +269,18 @@ def _scaled(settings, factor, most):
 
 
 def _depth(absent):
-    """How far inside the holes missing pixels lie: 90th percentile of the distance to the nearest pixel with an observed entry."""
+    """How far inside the holes missing pixels lie: 90th percentile of the distance to the nearest pixel with an
+    observed entry.
+    """
     holes = absent.all(axis=2)
-    return np.percentile(distance_transform_cdt(holes, "chessboard")[holes], 90) if holes.any() and not holes.all() else 0
+    return (
+        np.percentile(distance_transform_cdt(holes, "chessboard")[holes], 90) if holes.any() and not holes.all() else 0
+    )
 
 
 def validation_windows(observed, rng, wanted=None):
-    """Parts of a picture on which the held-out round is run: all of it, or of a large one a few squares, the likelier the more they miss.
+    """Parts of a picture on which the held-out round is run: all of it, or of a large one a few squares, the likelier
+    the more they miss.
 
     Parameters
     ----------
@@ -269,7 +297,9 @@ def validation_windows(observed, rng, wanted=None):
     if height * width <= TUNED.windows * TUNED.square**2:
         return [(slice(None), slice(None))]
     # The last squares lie within the picture too: a narrow strip could be smaller than a patch.
-    rows, columns = (np.linspace(0, max(0, n - TUNED.square), math.ceil(n / TUNED.square)).astype(int) for n in (height, width))
+    rows, columns = (
+        np.linspace(0, max(0, n - TUNED.square), math.ceil(n / TUNED.square)).astype(int) for n in (height, width)
+    )
     squares = [(slice(r, r + TUNED.square), slice(c, c + TUNED.square)) for r in rows for c in columns]
     squares = [s for s in squares if observed[s].any()]
     absent = ~observed if wanted is None else wanted

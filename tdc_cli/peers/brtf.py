@@ -1,19 +1,21 @@
 """BRTF: Bayesian robust CP factorisation, which sets outliers aside while it finds the rank.
 
-The model is that of `tdc_cli.peers.variational` with one more term: an observed entry is y_i = x_i + s_i + noise, x the CP tensor, s_i ~
-N(0, 1 / alpha_i) and alpha_i ~ Gamma(a, b). An iteration maximises the evidence lower bound in closed form over the rows of one factor
-after the other, the relevances, the sparse part s, the precisions alpha and the noise precision tau; then components driven to zero are
-left out. Once the first iterations are over it is also maximised over a and b: b = a / mean(alpha), and a solves log a - digamma(a) =
-log mean(alpha) - mean(log alpha). The bound never falls, up to the terms of components that are left out. Stops where it grows by
-less than `tolerance` times its value after the second iteration. The estimate is the CP tensor alone.
+The model is that of `tdc_cli.peers.variational` with one more term: an observed entry is y_i = x_i + s_i + noise, x the
+CP tensor, s_i ~ N(0, 1 / alpha_i) and alpha_i ~ Gamma(a, b). An iteration maximises the evidence lower bound in closed
+form over the rows of one factor after the other, the relevances, the sparse part s, the precisions alpha and the noise
+precision tau; then components driven to zero are left out. Once the first iterations are over it is also maximised over
+a and b: b = a / mean(alpha), and a solves log a - digamma(a) = log mean(alpha) - mean(log alpha). The bound never
+falls, up to the terms of components that are left out. Stops where it grows by less than `tolerance` times its value
+after the second iteration. The estimate is the CP tensor alone.
 
-The authors' program looks for a with a general minimiser that may stop early; the equation above has one root, and a bracket finds it.
+The authors' program looks for a with a general minimiser that may stop early; the equation above has one root, and a
+bracket finds it.
 
 References
 ----------
-Q. Zhao, G. Zhou, L. Zhang, A. Cichocki, S. Amari: Bayesian robust tensor factorization for incomplete multiway data, IEEE Transactions on
-Neural Networks and Learning Systems 27(4), 2016, DOI 10.1109/TNNLS.2015.2423694. Parameters are those of the authors' program
-BayesRCP_TC.
+Q. Zhao, G. Zhou, L. Zhang, A. Cichocki, S. Amari: Bayesian robust tensor factorization for incomplete multiway data,
+IEEE Transactions on Neural Networks and Learning Systems 27(4), 2016, DOI 10.1109/TNNLS.2015.2423694. Parameters are
+those of the authors' program BayesRCP_TC.
 """
 
 import math
@@ -28,7 +30,8 @@ from ..methods.parameters import Parameters, parameter
 from .fbcp import PATIENCE, slowed, spread, start_rank
 from .variational import PRIOR, Factors, Gamma, decompose, likelihood, noise_posterior
 
-# Logarithms between which the shape of the outliers' precisions is looked for, and a difference of logarithms that both ends enclose.
+# Logarithms between which the shape of the outliers' precisions is looked for, and a difference of logarithms that both
+# ends enclose.
 LOG_SHAPES, LEAST_GAP = (-30.0, 30.0), 1e-12
 
 
@@ -87,7 +90,8 @@ class Outliers:
 def complete(values, observed, config=Config(), *, rng, monitor=silent):
     """Posterior mean of every entry of the CP tensor."""
     config = replace(config, rank=start_rank(config, values.size))
-    # The authors leave the data as they are, drawn with a standard deviation of 2 to 3; here it is the number of modes, as for fbcp.
+    # The authors leave the data as they are, drawn with a standard deviation of 2 to 3; here it is the number of modes,
+    # as for fbcp.
     unit = spread(values, observed) / values.ndim
     data = np.where(observed, values, 0.0) / unit
     factors = Factors(observed, decompose(data, config.rank, rng))

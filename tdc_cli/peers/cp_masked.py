@@ -1,13 +1,15 @@
-"""tensorly's CP decomposition with a mask: alternating least squares on the data, its missing entries filled in from the last iteration.
+"""tensorly's CP decomposition with a mask: alternating least squares on the data, its missing entries filled in from
+the last iteration.
 
-Minimises the squared error over the observed entries for a number of components that must be given; there is nothing that keeps
-components from fitting noise, so that too many of them do worse than too few. Stops where the relative error changes by less than
-`tolerance`, at the latest after `iterations`.
+Minimises the squared error over the observed entries for a number of components that must be given; there is nothing
+that keeps components from fitting noise, so that too many of them do worse than too few. Stops where the relative error
+changes by less than `tolerance`, at the latest after `iterations`.
 
 References
 ----------
 G. Tomasi, R. Bro: PARAFAC and missing values, Chemometrics and Intelligent Laboratory Systems 75(2), 2005.
-J. Kossaifi, Y. Panagakis, A. Anandkumar, M. Pantic: TensorLy: tensor learning in Python, Journal of Machine Learning Research 20, 2019.
+J. Kossaifi, Y. Panagakis, A. Anandkumar, M. Pantic: TensorLy: tensor learning in Python, Journal of Machine Learning
+Research 20, 2019.
 """
 
 import warnings
@@ -27,7 +29,8 @@ class Config(Parameters):
 
     rank: int = parameter(
         10,
-        "Number of components; no more are taken than any tensor of the shape needs, the number of entries over the longest mode.",
+        "Number of components; no more are taken than any tensor of the shape needs, the number of entries over the "
+        "longest mode.",
         ge=1,
         le=1000,
     )
@@ -57,8 +60,15 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that a mode is shorter than the rank, as colours always are
-            fitted = parafac(data, rank, n_iter_max=config.iterations, tol=config.tolerance, mask=observed, callback=count,
-                             random_state=np.random.RandomState(rng.integers(2**32)))
+            fitted = parafac(
+                data,
+                rank,
+                n_iter_max=config.iterations,
+                tol=config.tolerance,
+                mask=observed,
+                callback=count,
+                random_state=np.random.RandomState(rng.integers(2**32)),
+            )
     except np.linalg.LinAlgError as error:
         raise NumericalError(f"the decomposition broke down ({error}); try a lower rank") from error
     monitor(config.iterations, config.iterations, "iteration")

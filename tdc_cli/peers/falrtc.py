@@ -4,21 +4,22 @@ Minimises, over all X that agree with the observed entries, the smooth approxima
 
     f(X) = sum_i max { w_i <X_(i), Y> - mu_i / 2 ||Y||_F^2 : ||Y|| <= 1 }
 
-of ``sum_i w_i ||X_(i)||_*``, which is the sum of w_i s - mu_i / 2 over the singular values s above mu_i / w_i, and of (w_i s)^2 / (2
-mu_i) over the others. Its gradient replaces each s by w_i min(1, w_i s / mu_i). An iteration, with a = (1 + sqrt(1 + 4 L A)) / (2 L), is
+of ``sum_i w_i ||X_(i)||_*``, which is the sum of w_i s - mu_i / 2 over the singular values s above mu_i / w_i, and of
+(w_i s)^2 / (2 mu_i) over the others. Its gradient replaces each s by w_i min(1, w_i s / mu_i). An iteration, with a =
+(1 + sqrt(1 + 4 L A)) / (2 L), is
 
     W <- (A X + a Z) / (A + a)
     X <- W - g / L and Z <- Z - a g where nothing is observed, g the gradient at W
     A <- A + a
 
-where L grows by 1 / 0.6 until f(X) <= f(W) - ||g||^2 / (2 L). The mu_i fall from 0.3 w_i times the largest singular value, as k^-1.15 in
-the iteration k, to 5 w_i / sqrt(n_i) in units of which 255 are the largest observed size, and stay there for the last 15 iterations. It
-stops when X changes by less than `tolerance` of the norm of the observed entries.
+where L grows by 1 / 0.6 until f(X) <= f(W) - ||g||^2 / (2 L). The mu_i fall from 0.3 w_i times the largest singular
+value, as k^-1.15 in the iteration k, to 5 w_i / sqrt(n_i) in units of which 255 are the largest observed size, and stay
+there for the last 15 iterations. It stops when X changes by less than `tolerance` of the norm of the observed entries.
 
 References
 ----------
-J. Liu, P. Musialski, P. Wonka, J. Ye: Tensor completion for estimating missing values in visual data, IEEE Transactions on Pattern
-Analysis and Machine Intelligence 35(1), 2013.
+J. Liu, P. Musialski, P. Wonka, J. Ye: Tensor completion for estimating missing values in visual data, IEEE Transactions
+on Pattern Analysis and Machine Intelligence 35(1), 2013.
 """
 
 from dataclasses import dataclass
@@ -50,7 +51,9 @@ class Config(Parameters):
         (), "Weight of each mode, of any sum; empty: equal, a thousandth for modes of fewer than 5 rows.", gt=0.0
     )
     tolerance: float = parameter(1e-5, "Change of X, relative to the observed entries, that ends the run.", gt=0, lt=1)
-    iterations: int = parameter(500, "At most so many; the smoothing falls over this number.", ge=LAST_STEPS + 2, le=1_000_000)
+    iterations: int = parameter(
+        500, "At most so many; the smoothing falls over this number.", ge=LAST_STEPS + 2, le=1_000_000
+    )
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
@@ -73,7 +76,9 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
             value, gradient = smoothed(point, weights, mu)
             gradient[observed] = 0.0
             estimate = point - gradient / lipschitz
-            if lipschitz >= steepest or objective(estimate, weights, mu) <= value - np.sum(gradient**2) / (2.0 * lipschitz):
+            if lipschitz >= steepest or objective(estimate, weights, mu) <= value - np.sum(gradient**2) / (
+                2.0 * lipschitz
+            ):
                 break
             lipschitz /= LIPSCHITZ_FACTOR
         leader = leader - weight * gradient
@@ -90,7 +95,9 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
 def smoothings(start, weights, iterations):
     """Function from the iteration, from 1, to the (K,) smoothing parameters mu_i."""
     last = SMOOTHING_END * weights / np.sqrt(start.shape)
-    first = np.maximum(last, [SMOOTHING_START * w * singular_values(unfold(start, i))[-1] for i, w in enumerate(weights)])
+    first = np.maximum(
+        last, [SMOOTHING_START * w * singular_values(unfold(start, i))[-1] for i, w in enumerate(weights)]
+    )
     flat = iterations - LAST_STEPS
     end = flat**-SMOOTHING_DECAY
     return lambda step: last + (first - last) * max(0.0, (step**-SMOOTHING_DECAY - end) / (1.0 - end))

@@ -1,18 +1,20 @@
 """FBCP: fully Bayesian CP factorisation, its rank found by automatic relevance determination, for tensors of any kind.
 
-Maximises the evidence lower bound of the model of `tdc_cli.peers.variational`. An iteration updates, in closed form, the posterior of the
-rows of one factor after the other, of the relevances, and of the noise precision; then components driven to zero are left out. The bound
-never falls, up to the terms of components that are left out. Stops where it grows by less than `tolerance` times its value after the second
-iteration. The authors start once, from the singular vectors of the unfoldings; that may end with a component too few, which a second,
-random start may find and a larger bound tells. The estimate is the posterior mean, the standard deviation that of the CP tensor under
-the posterior of the factors.
+Maximises the evidence lower bound of the model of `tdc_cli.peers.variational`. An iteration updates, in closed form,
+the posterior of the rows of one factor after the other, of the relevances, and of the noise precision; then components
+driven to zero are left out. The bound never falls, up to the terms of components that are left out. Stops where it
+grows by less than `tolerance` times its value after the second iteration. The authors start once, from the singular
+vectors of the unfoldings; that may end with a component too few, which a second, random start may find and a larger
+bound tells. The estimate is the posterior mean, the standard deviation that of the CP tensor under the posterior of the
+factors.
 
 `fbcp-image` (`tdc_cli.peers.fbcp_image`) is the same model as its authors run it on photographs.
 
 References
 ----------
-Q. Zhao, L. Zhang, A. Cichocki: Bayesian CP factorization of incomplete tensors with automatic rank determination, IEEE Transactions on
-Pattern Analysis and Machine Intelligence 37(9), 2015, DOI 10.1109/TPAMI.2015.2392756. Parameters are those of the authors' program BCPF_TC.
+Q. Zhao, L. Zhang, A. Cichocki: Bayesian CP factorization of incomplete tensors with automatic rank determination, IEEE
+Transactions on Pattern Analysis and Machine Intelligence 37(9), 2015, DOI 10.1109/TPAMI.2015.2392756. Parameters are
+those of the authors' program BCPF_TC.
 """
 
 from dataclasses import dataclass, replace
@@ -44,8 +46,8 @@ class Config(Parameters):
     )
     starts: int = parameter(
         2,
-        "The first from singular vectors, all others at random; that of the largest bound is kept. The authors' program has the first "
-        "alone.",
+        "The first from singular vectors, all others at random; that of the largest bound is kept. The authors' "
+        "program has the first alone.",
         ge=1,
         le=1000,
     )
@@ -64,7 +66,11 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
     data = np.where(observed, values, 0.0) / unit
     best = None
     for start in range(config.starts):
-        means = [rng.standard_normal((n, config.rank)) for n in values.shape] if start else decompose(data, config.rank, rng)
+        means = (
+            [rng.standard_normal((n, config.rank)) for n in values.shape]
+            if start
+            else decompose(data, config.rank, rng)
+        )
         factors = Factors(observed, means)
         noise, traces = fit(factors, data, Gamma(1.0, 1.0), config, slowed, _shifted(monitor, start, config))
         bound = traces["bound"][0][-1]
@@ -77,7 +83,9 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent):
 
 def _shifted(monitor, start, config):
     """Monitor of the iterations of one start among all."""
-    return lambda done, total, label: monitor(start * config.iterations + done, config.starts * config.iterations, label)
+    return lambda done, total, label: monitor(
+        start * config.iterations + done, config.starts * config.iterations, label
+    )
 
 
 def spread(values, observed):

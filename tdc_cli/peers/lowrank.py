@@ -1,4 +1,6 @@
-"""What methods that shrink singular values share: proximal step, ADMM over all unfoldings, unit of the data, weights of the modes."""
+"""What methods that shrink singular values share: proximal step, ADMM over all unfoldings, unit of the data, weights of
+the modes.
+"""
 
 import numpy as np
 import scipy.linalg
@@ -6,16 +8,16 @@ import scipy.linalg
 from ..errors import ConfigError
 from ..tensor import largest_size
 
-# A mode of fewer rows has too few singular values to tell low rank from full rank: the colours of a picture. Its weight is the share
-# that the demo of HaLRTC gives it.
+# A mode of fewer rows has too few singular values to tell low rank from full rank: the colours of a picture. Its weight
+# is the share that the demo of HaLRTC gives it.
 FEW_ROWS, FEW_ROWS_WEIGHT = 5, 1e-3
 
 
 def shrink_singular_values(matrix, shrink):
     """The matrix with its singular values replaced: ``U diag(shrink(s)) V^H``.
 
-    Through the eigenvalues of the smaller Gram matrix, some four times faster than a singular value decomposition. Singular values
-    below 1e-8 of the largest one are lost in rounding, so `shrink` should not enlarge them.
+    Through the eigenvalues of the smaller Gram matrix, some four times faster than a singular value decomposition.
+    Singular values below 1e-8 of the largest one are lost in rounding, so `shrink` should not enlarge them.
 
     Parameters
     ----------
@@ -69,7 +71,8 @@ def split(completed, data, observed, penalty, copies, config, name, monitor):
         X   <- mean_i(M_i + Y_i / penalty) where nothing is observed
         Y_i <- Y_i + penalty (M_i - X)
 
-    after the penalty has grown by the factor `growth`. It stops when X changes by less than `tolerance` of the norm of the data.
+    after the penalty has grown by the factor `growth`. It stops when X changes by less than `tolerance` of the norm of
+    the data.
 
     Parameters
     ----------
@@ -127,7 +130,8 @@ def mode_weights(weights, shape):
     Parameters
     ----------
     weights : tuple of float
-        One for each mode; empty: equal ones, but `FEW_ROWS_WEIGHT` for modes with fewer than `FEW_ROWS` rows beside others with more.
+        One for each mode; empty: equal ones, but `FEW_ROWS_WEIGHT` for modes with fewer than `FEW_ROWS` rows beside
+        others with more.
     shape : tuple of int
 
     Returns

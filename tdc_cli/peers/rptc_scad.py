@@ -1,30 +1,32 @@
 """RPTC_scad: the product of the ranks of all unfoldings, each through a SCAD penalty of its singular values, by ADMM.
 
-Minimises ``prod_i P_i(X_(i))`` over all X that agree with the observed entries, X_(i) its unfolding along mode i and P_i(M) = sum_k
-psi_i(s_k) over the singular values of M. psi is the SCAD penalty, scaled to 1 where it is flat, so that P_i is a soft count of the
-singular values: its slope is 2 / ((a + 1) lambda_i) up to lambda_i, falls from there to 0 at a lambda_i, and stays 0. Every unfolding
-gets a copy M_i of X and a dual variable Y_i of the constraint M_i = X. An iteration, with penalty rho, is
+Minimises ``prod_i P_i(X_(i))`` over all X that agree with the observed entries, X_(i) its unfolding along mode i and
+P_i(M) = sum_k psi_i(s_k) over the singular values of M. psi is the SCAD penalty, scaled to 1 where it is flat, so that
+P_i is a soft count of the singular values: its slope is 2 / ((a + 1) lambda_i) up to lambda_i, falls from there to 0 at
+a lambda_i, and stays 0. Every unfolding gets a copy M_i of X and a dual variable Y_i of the constraint M_i = X. An
+iteration, with penalty rho, is
 
     w_i <- (1 / P_i) / sum_j (1 / P_j)       the derivative of the product, but for a factor that all share
     M_i <- unfold(X - Y_i / rho) with the k-th singular value lowered by w_i psi_i'(s_k) / rho, s_k that of the last M_i
     X   <- mean_i(M_i + Y_i / rho) where nothing is observed
     Y_i <- Y_i + rho (M_i - X)
 
-and rho grows by the factor `growth`. psi is replaced by its tangent at the last M_i (local linear approximation), and the product by its
-tangent in one factor; both are concave, so that neither is ever below what it replaces. It stops when X changes by less than `tolerance`
-of the norm of the observed entries.
+and rho grows by the factor `growth`. psi is replaced by its tangent at the last M_i (local linear approximation), and
+the product by its tangent in one factor; both are concave, so that neither is ever below what it replaces. It stops
+when X changes by less than `tolerance` of the norm of the observed entries.
 
-No program of the authors is public, and their constants are not known. Here a = 3.7, the usual one, and lambda_i is `knee` times the
-median singular value of the unfolding with its missing entries at the mean, times sqrt((1 - p) / p) where the share p is observed: most of
-those singular values are noise from what is missing, whose size relative to the truth, itself shrunk to p of it, goes with that root. Where
-more than half is observed the root counts as 1: a smaller knee would lie below all singular values, the penalty be flat at each of them,
-and the start stay as it is. The first threshold is the largest singular value over `start`, as in `halrtc`.
+No program of the authors is public, and their constants are not known. Here a = 3.7, the usual one, and lambda_i is
+`knee` times the median singular value of the unfolding with its missing entries at the mean, times sqrt((1 - p) / p)
+where the share p is observed: most of those singular values are noise from what is missing, whose size relative to the
+truth, itself shrunk to p of it, goes with that root. Where more than half is observed the root counts as 1: a smaller
+knee would lie below all singular values, the penalty be flat at each of them, and the start stay as it is. The first
+threshold is the largest singular value over `start`, as in `halrtc`.
 
 References
 ----------
 Q. Zhao, D. Meng, X. Kong, Q. Xie, W. Cao, Y. Wang, Z. Xu: A novel sparsity measure for tensor recovery, ICCV 2015.
-J. Fan, R. Li: Variable selection via nonconcave penalized likelihood and its oracle properties, Journal of the American Statistical
-Association 96, 2001: the SCAD penalty.
+J. Fan, R. Li: Variable selection via nonconcave penalized likelihood and its oracle properties, Journal of the American
+Statistical Association 96, 2001: the SCAD penalty.
 """
 
 from dataclasses import dataclass
@@ -47,8 +49,8 @@ class Config(Parameters):
 
     knee: float = parameter(
         0.3,
-        "lambda of the penalty over the median singular value at the start, where half or more is observed; else times the root of the "
-        "odds of missing.",
+        "lambda of the penalty over the median singular value at the start, where half or more is observed; else times "
+        "the root of the odds of missing.",
         gt=0,
         lt=1e6,
     )

@@ -4,26 +4,29 @@ With unit vectors u_r^(n) and weights g_r, Z = sum_r g_r u_r^(1) o ... o u_r^(K)
 
     1/2 ||P(T - Z)||^2 + sum_r g_r^2 / 2 sum_n rho_n penalty(u_r^(n))
 
-where P keeps the observed entries of T, and the penalty along the ordered modes is ||D u||^2 (`quadratic`, QV) or ||D u||_1 (`variation`,
-TV), D the differences of neighbours. Other modes have none. A sweep takes the `refitted` terms of least weight, one after the other; for
-each of them, with E the residual of all others, whose missing entries count as met by the current Z, and mode by mode,
+where P keeps the observed entries of T, and the penalty along the ordered modes is ||D u||^2 (`quadratic`, QV) or ||D
+u||_1 (`variation`, TV), D the differences of neighbours. Other modes have none. A sweep takes the `refitted` terms of
+least weight, one after the other; for each of them, with E the residual of all others, whose missing entries count as
+met by the current Z, and mode by mode,
 
     y     <- E contracted with the other vectors
-    u^(n) <- (a I + rho_n D'D)^-1 y (QV), the minimiser over vector and weight together, a = 1 + sum of rho_k penalty(u^(k)), k not n;
+    u^(n) <- (a I + rho_n D'D)^-1 y (QV), the minimiser over vector and weight together, a = 1 + sum of rho_k
+    penalty(u^(k)), k not n;
              prox of g rho_n / 2 ||D u||_1 at y (TV), the minimiser at this weight; both brought to length 1
     g     <- y'u / (1 + sum_n rho_n penalty(u^(n)))
 
-so that every step lowers the objective, or leaves it. After a sweep a term of smoothed random vectors joins if the squared residual r
-moved by less than `patience` of its distance from its aim, or by less than `tolerance` for an observed entry. The aim, which ends the
-run, is 10^(-snr / 10) of the squared norm of the observed entries.
+so that every step lowers the objective, or leaves it. After a sweep a term of smoothed random vectors joins if the
+squared residual r moved by less than `patience` of its distance from its aim, or by less than `tolerance` for an
+observed entry. The aim, which ends the run, is 10^(-snr / 10) of the squared norm of the observed entries.
 
-In the authors' program the same vectors are looked for along the gradient on the unit sphere, in steps of fixed sizes, from the same start
-(D'D + I)^-1 y; with TV that ends before the minimum.
+In the authors' program the same vectors are looked for along the gradient on the unit sphere, in steps of fixed sizes,
+from the same start (D'D + I)^-1 y; with TV that ends before the minimum.
 
 References
 ----------
-T. Yokota, Q. Zhao, A. Cichocki: Smooth PARAFAC decomposition for tensor completion, IEEE Transactions on Signal Processing 64(20), 2016.
-L. Condat: A direct algorithm for 1-D total variation denoising, IEEE Signal Processing Letters 20(11), 2013.
+T. Yokota, Q. Zhao, A. Cichocki: Smooth PARAFAC decomposition for tensor completion, IEEE Transactions on Signal
+Processing 64(20), 2016. L. Condat: A direct algorithm for 1-D total variation denoising, IEEE Signal Processing Letters
+20(11), 2013.
 """
 
 from dataclasses import dataclass
@@ -45,11 +48,15 @@ class Config(Parameters):
     """Parameters of SPC."""
 
     penalty: str = parameter(
-        "quadratic", "Of neighbours that differ: the square of the difference, or its size.", choices=("quadratic", "variation")
+        "quadratic",
+        "Of neighbours that differ: the square of the difference, or its size.",
+        choices=("quadratic", "variation"),
     )
     strength: float = parameter(0.5, "rho of the ordered modes.", ge=0, lt=1e9)
     ordered_modes: tuple = parameter((), "Modes with a spatial or temporal order.")
-    snr: float = parameter(25.0, "Ratio of the observed entries to what is left of them at the end, in dB.", gt=0, le=120)
+    snr: float = parameter(
+        25.0, "Ratio of the observed entries to what is left of them at the end, in dB.", gt=0, le=120
+    )
     refitted: int = parameter(10, "Terms that a sweep works on.", ge=1, le=10_000)
     patience: float = parameter(0.01, "Relative progress of a sweep below which a term joins.", gt=0, lt=1)
     tolerance: float = parameter(
@@ -61,8 +68,12 @@ class Config(Parameters):
 def complete(values, observed, config=Config(), *, rng, monitor=silent):
     """Complete by a growing number of smooth rank-one terms, which is the rank; each starts from random vectors."""
     data, unit = in_units(values, observed)
-    smoothers = [(Quadratic if config.penalty == "quadratic" else Variation)(config.strength) if k in config.ordered_modes else Free()
-                 for k in range(data.ndim)]  # fmt: skip
+    smoothers = [
+        (Quadratic if config.penalty == "quadratic" else Variation)(config.strength)
+        if k in config.ordered_modes
+        else Free()
+        for k in range(data.ndim)
+    ]
     fit = Fit(data, observed, smoothers)
     aim = 10.0 ** (-config.snr / 10.0) * fit.squares
     least = config.tolerance * np.count_nonzero(observed) / GREY_LEVELS**2
@@ -125,7 +136,10 @@ class Fit:
 
     def add(self, rng):
         """A further term of smoothed random vectors, with the weight that suits them."""
-        vectors = [unit_vector(smoother.smooth(rng.standard_normal(n))) for smoother, n in zip(self.smoothers, self.residual.shape)]
+        vectors = [
+            unit_vector(smoother.smooth(rng.standard_normal(n)))
+            for smoother, n in zip(self.smoothers, self.residual.shape)
+        ]
         weight = contract(self.residual, vectors, 0) @ vectors[0] / (1.0 + sum(self.penalties(vectors)))
         self.terms.append(vectors)
         self.weights.append(weight)
@@ -225,18 +239,18 @@ class Variation(Free):
         return Quadratic(self.strength).smooth(vector)
 
     def minimiser(self, target, rest, weight):
-        # Of unit vectors u, rho g^2 / 2 ||D u||_1 - g y'u is least along the proximal point, as both parts are homogeneous in u.
-        # The sign of the weight can go to the vector.
+        # Of unit vectors u, rho g^2 / 2 ||D u||_1 - g y'u is least along the proximal point, as both parts are
+        # homogeneous in u. The sign of the weight can go to the vector.
         return flatten(target, 0.5 * self.strength * abs(weight))
 
 
 def flatten(values, strength):
     """Total-variation denoising of a sequence: the x of least ``1/2 ||x - values||^2 + strength ||D x||_1``, exactly.
 
-    By the taut string: x is the slope of the shortest path that stays within `strength` of the running sums and meets them at both ends.
-    A stretch of constant slope is followed while some slope between `low` and `high` keeps within; `below` and `above` are how far the
-    path of either slope is from the running sum, at most `strength` each. When no slope is left, the path has touched a bound: it is
-    fixed up to the last touch and starts anew from there.
+    By the taut string: x is the slope of the shortest path that stays within `strength` of the running sums and meets
+    them at both ends. A stretch of constant slope is followed while some slope between `low` and `high` keeps within;
+    `below` and `above` are how far the path of either slope is from the running sum, at most `strength` each. When no
+    slope is left, the path has touched a bound: it is fixed up to the last touch and starts anew from there.
 
     Parameters
     ----------

@@ -4,11 +4,13 @@ Writes X as Z x_1 V_1' ... x_N V_N' with a square factor V_i for every smooth mo
 
     sum_i ||V_i||_* + sum_i tr(V_i B_i V_i') + gamma ||Z||^2
 
-over all X that agree with the observed entries. B_i is a graph Laplacian of the rows along the mode i, whose weights are exp(-(j - k)^2 /
-4) for rows up to `neighbours` apart; tr(V B V') is the weighted sum of squared differences of the columns of V, which make the rows of X.
-With the dual variable Y and the penalty eta, an iteration of the inexact augmented Lagrangian method is
+over all X that agree with the observed entries. B_i is a graph Laplacian of the rows along the mode i, whose weights
+are exp(-(j - k)^2 / 4) for rows up to `neighbours` apart; tr(V B V') is the weighted sum of squared differences of the
+columns of V, which make the rows of X. With the dual variable Y and the penalty eta, an iteration of the inexact
+augmented Lagrangian method is
 
-    V_i <- shrink(V_i - G_i / c_i, 1 / c_i), one after the other, G_i the gradient of the smooth part, c_i = eta ||M_i M_i'|| + 2 ||B_i||
+    V_i <- shrink(V_i - G_i / c_i, 1 / c_i), one after the other, G_i the gradient of the smooth part, c_i = eta ||M_i
+    M_i'|| + 2 ||B_i||
            the bound of its curvature, M_i the unfolding along mode i of Z with all other factors
     Z   <- the minimiser, through the eigenvectors of V_i V_i'
     X   <- Z x_1 V_1' ... - Y / eta where nothing is observed
@@ -18,16 +20,16 @@ With the dual variable Y and the penalty eta, an iteration of the inexact augmen
 from V_i = I, Z = X, missing entries 0. The constants are relative to the data: eta_0 = 1 / (tau ||X_(1) X_(1)'||),
 gamma = omega / (tau ||X||^2), and ||B_i|| = kappa^2 / (2 tau).
 
-It stops when ||X - Z x_1 V_1' ...|| is below `tolerance` of the norm of Z x_1 V_1' ..., or when that product moves by less than
-`tolerance` of its norm. The second rule is not the authors'. The first iterations take rank from the factors, and without rounding it
-never comes back, so that with many observed entries the product cannot meet them. In the authors' program rounding grows to full rank in
-some 200 iterations, which fits the observed entries and loses some dB on the missing ones; directions that a factor maps to rounding are
-left out here.
+It stops when ||X - Z x_1 V_1' ...|| is below `tolerance` of the norm of Z x_1 V_1' ..., or when that product moves by
+less than `tolerance` of its norm. The second rule is not the authors'. The first iterations take rank from the factors,
+and without rounding it never comes back, so that with many observed entries the product cannot meet them. In the
+authors' program rounding grows to full rank in some 200 iterations, which fits the observed entries and loses some dB
+on the missing ones; directions that a factor maps to rounding are left out here.
 
 References
 ----------
-Y.-L. Chen, C.-T. Hsu, H.-Y. M. Liao: Simultaneous tensor decomposition and completion using factor priors, IEEE Transactions on Pattern
-Analysis and Machine Intelligence 36(3), 2014.
+Y.-L. Chen, C.-T. Hsu, H.-Y. M. Liao: Simultaneous tensor decomposition and completion using factor priors, IEEE
+Transactions on Pattern Analysis and Machine Intelligence 36(3), 2014.
 """
 
 from dataclasses import dataclass
@@ -46,7 +48,9 @@ class Config(Parameters):
     """Parameters of STDC."""
 
     ordered_modes: tuple = parameter(
-        (), "Modes with a factor, and whose neighbouring rows are alike; empty: all modes have a factor, and no rows are alike."
+        (),
+        "Modes with a factor, and whose neighbouring rows are alike; empty: all modes have a factor, and no rows are "
+        "alike.",
     )
     kappa: float = parameter(10.0**0.2, "Strength of the likeness of neighbours.", gt=0, lt=1e6)
     omega: float = parameter(10.0**-0.8, "Strength of the penalty on the core.", gt=0, lt=1e6)
@@ -96,7 +100,8 @@ def unit_laplacian(n, neighbours):
 
 
 def next_factor(factor, matrix, target, laplacian, likeness, eta):
-    """The V after one proximal step on ``||V||_* + likeness tr(V L V') + eta / 2 ||target - V' M||^2``, which lowers it.
+    """The V after one proximal step on ``||V||_* + likeness tr(V L V') + eta / 2 ||target - V' M||^2``, which lowers
+    it.
 
     Parameters
     ----------
@@ -134,7 +139,8 @@ def multiply(tensor, matrices):
 
 
 def best_core(target, factors, ridge):
-    """The Z of least ``||target - Z x_1 V_1' ...||^2 + ridge ||Z||^2``, 0 in directions that a factor maps to rounding."""
+    """The Z of least ``||target - Z x_1 V_1' ...||^2 + ridge ||Z||^2``, 0 in directions that a factor maps to rounding.
+    """
     turned, scale, bases = target, np.ones((1,) * target.ndim), {}
     for i, factor in factors.items():
         squares, vectors = scipy.linalg.eigh(factor @ factor.T, driver="evd", check_finite=False)

@@ -1,23 +1,27 @@
 """TMac: every unfolding as a product of two thin matrices, fitted together; the ranks grow.
 
-Minimises ``sum_n w_n / 2 ||X_n Y_n - M_(n)||^2`` over the factors X_n (n_n x r_n) and Y_n and over all M that agree with the observed
-entries. An iteration is
+Minimises ``sum_n w_n / 2 ||X_n Y_n - M_(n)||^2`` over the factors X_n (n_n x r_n) and Y_n and over all M that agree
+with the observed entries. An iteration is
 
     X_n <- M_(n) Y_n'
     Y_n <- (X_n' X_n)^+ X_n' M_(n)
     M   <- sum_n w_n fold(X_n Y_n) where nothing is observed
 
-X_n without the inverse of Y_n Y_n', since only the product matters. When the misfit of a mode on the observed entries, ||P(fold(X_n Y_n)
-- T)||, changes by less than 1 % (10 times `tolerance` if that is more), its rank r_n grows by `increment`, up to `most_ranks`: Y_n gets
-random rows orthogonal to those it has. The run ends when the sum of the squared misfits has changed by less than `tolerance` of itself in
-three iterations one after the other, or when the weighted misfit is below `tolerance` of the norm of the observed entries.
+X_n without the inverse of Y_n Y_n', since only the product matters. When the misfit of a mode on the observed entries,
+||P(fold(X_n Y_n)
+- T)||, changes by less than 1 % (10 times `tolerance` if that is more), its rank r_n grows by `increment`, up to
+`most_ranks`: Y_n gets random rows orthogonal to those it has. The run ends when the sum of the squared misfits has
+changed by less than `tolerance` of itself in three iterations one after the other, or when the weighted misfit is below
+`tolerance` of the norm of the observed entries.
 
-The first factors are random, and the ranks that suit a tensor are the user's to choose: this method has no way to find them. A mode of full
-rank would fit the zeros that are first in place of missing entries as well as anything, so the most that is taken by default is one less.
+The first factors are random, and the ranks that suit a tensor are the user's to choose: this method has no way to find
+them. A mode of full rank would fit the zeros that are first in place of missing entries as well as anything, so the
+most that is taken by default is one less.
 
 References
 ----------
-Y. Xu, R. Hao, W. Yin, Z. Su: Parallel matrix factorization for low-rank tensor completion, Inverse Problems and Imaging 9(2), 2015.
+Y. Xu, R. Hao, W. Yin, Z. Su: Parallel matrix factorization for low-rank tensor completion, Inverse Problems and Imaging
+9(2), 2015.
 """
 
 from dataclasses import dataclass
@@ -41,7 +45,9 @@ STEPS_AT_REST = 3
 class Config(Parameters):
     """Parameters of TMac."""
 
-    ranks: tuple[int, ...] = parameter((), "Rank of each mode at the start; empty: 5, at most half of the largest.", ge=1)
+    ranks: tuple[int, ...] = parameter(
+        (), "Rank of each mode at the start; empty: 5, at most half of the largest.", ge=1
+    )
     most_ranks: tuple[int, ...] = parameter(
         (), "Largest rank of each mode; empty: a quarter of its rows, from 2 to 50 and less than all of them.", ge=1
     )
@@ -122,7 +128,9 @@ def allowed_ranks(config, shape):
     ranks = per_mode(config.ranks, shape, "ranks") if config.ranks else np.clip(most // 2, 1, START_RANK)
     for name, smaller, larger in (("most_ranks", most, rows), ("ranks", ranks, most)):
         if (smaller > larger).any():
-            raise ConfigError(f"{name} are {', '.join(map(str, smaller))}; they can be at most {', '.join(map(str, larger))}")
+            raise ConfigError(
+                f"{name} are {', '.join(map(str, smaller))}; they can be at most {', '.join(map(str, larger))}"
+            )
     return ranks, most
 
 

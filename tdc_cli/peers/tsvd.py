@@ -1,23 +1,25 @@
 """Completion by the t-SVD: the tensor nuclear norm of a tensor of three modes, minimised by ADMM.
 
-Minimises ``sum_k ||F_k||_*`` over all X that agree with the observed entries, F_k the frontal slices of the discrete Fourier transform of
-X along its last mode. With M the observed entries (0 elsewhere), E = M - X where nothing is observed and 0 where something is, the dual
-variable Y and the penalty rho, an iteration is
+Minimises ``sum_k ||F_k||_*`` over all X that agree with the observed entries, F_k the frontal slices of the discrete
+Fourier transform of X along its last mode. With M the observed entries (0 elsewhere), E = M - X where nothing is
+observed and 0 where something is, the dual variable Y and the penalty rho, an iteration is
 
     X <- inverse transform of shrink(F_k, 1 / rho), F the transform of M - E + Y / rho
     E <- M - X + Y / rho where nothing is observed
     Y <- Y + rho (M - X - E)
 
-and rho grows by the factor `growth`. It stops when neither X nor E nor M - X - E changes any entry by more than `tolerance`. All this is
-in units of the largest observed size; the values of a photograph are of that order.
+and rho grows by the factor `growth`. It stops when neither X nor E nor M - X - E changes any entry by more than
+`tolerance`. All this is in units of the largest observed size; the values of a photograph are of that order.
 
-The modes are not alike: the first two are the matrices, the last is the one that is transformed. For a picture that is its colours.
+The modes are not alike: the first two are the matrices, the last is the one that is transformed. For a picture that is
+its colours.
 
 References
 ----------
-Z. Zhang, G. Ely, S. Aeron, N. Hao, M. Kilmer: Novel methods for multilinear data completion and de-noising based on tensor-SVD, CVPR 2014.
-C. Lu, J. Feng, Y. Chen, W. Liu, Z. Lin, S. Yan: Tensor robust principal component analysis with a new tensor nuclear norm, IEEE
-Transactions on Pattern Analysis and Machine Intelligence 42(4), 2020: the schedule of the penalty.
+Z. Zhang, G. Ely, S. Aeron, N. Hao, M. Kilmer: Novel methods for multilinear data completion and de-noising based on
+tensor-SVD, CVPR 2014. C. Lu, J. Feng, Y. Chen, W. Liu, Z. Lin, S. Yan: Tensor robust principal component analysis with
+a new tensor nuclear norm, IEEE Transactions on Pattern Analysis and Machine Intelligence 42(4), 2020: the schedule of
+the penalty.
 """
 
 from dataclasses import dataclass
@@ -69,7 +71,9 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
 def low_rank(tensor, threshold):
     """`tensor` with the singular values of all slices of its transform along the last mode lowered by `threshold`."""
     depth = tensor.shape[2]
-    slices = np.ascontiguousarray(np.moveaxis(scipy.fft.rfft(tensor, axis=2), 2, 0))  # the others are the conjugates of these
+    slices = np.ascontiguousarray(
+        np.moveaxis(scipy.fft.rfft(tensor, axis=2), 2, 0)
+    )  # the others are the conjugates of these
     shrunk = np.empty_like(slices)
     for k, matrix in enumerate(slices):
         # These two are real, which makes them four times faster.

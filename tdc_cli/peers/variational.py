@@ -1,13 +1,14 @@
-"""Variational Bayes for a CP model of unknown rank: Gaussian factor rows under a shared automatic relevance determination.
+"""Variational Bayes for a CP model of unknown rank: Gaussian factor rows under a shared automatic relevance
+determination.
 
 The model (Zhao, Zhang, Cichocki 2015, section 3) of an order-K tensor::
 
     y_i = sum_r prod_k a^(k)[i_k, r] + noise,   noise ~ N(0, 1 / tau),   i observed
     a^(k)[j] ~ N(0, diag(1 / relevance)),       relevance_r ~ Gamma(PRIOR, PRIOR),   tau ~ Gamma(PRIOR, PRIOR)
 
-One relevance per component, common to all modes, is what finds the rank: a component that the data do not need is driven to zero.
-The posterior is approximated by a product over rows, relevances and tau; each row keeps its full covariance. Whoever iterates owns
-tau, since models differ in what they call noise.
+One relevance per component, common to all modes, is what finds the rank: a component that the data do not need is
+driven to zero. The posterior is approximated by a product over rows, relevances and tau; each row keeps its full
+covariance. Whoever iterates owns tau, since models differ in what they call noise.
 """
 
 import math
@@ -47,7 +48,12 @@ class Gamma:
 
     def gain(self, prior_shape=PRIOR, prior_rate=PRIOR):
         """Sum of the mean log prior density and the entropy: minus the divergence from a Gamma prior."""
-        prior = prior_shape * np.log(prior_rate) - gammaln(prior_shape) + (prior_shape - 1) * self.mean_log - prior_rate * self.mean
+        prior = (
+            prior_shape * np.log(prior_rate)
+            - gammaln(prior_shape)
+            + (prior_shape - 1) * self.mean_log
+            - prior_rate * self.mean
+        )
         entropy = self.shape - np.log(self.rate) + gammaln(self.shape) + (1 - self.shape) * digamma(self.shape)
         return float(np.sum(prior + entropy))
 
@@ -85,7 +91,9 @@ def contract(tensor, factors, mode):
 
 
 def pairs(rank):
-    """Row and column of every entry of the upper triangle of a `rank` x `rank` matrix, and how often it counts in a sum over all."""
+    """Row and column of every entry of the upper triangle of a `rank` x `rank` matrix, and how often it counts in a sum
+    over all.
+    """
     rows, columns = np.triu_indices(rank)
     return rows, columns, np.where(rows == columns, 1.0, 2.0)
 
@@ -165,7 +173,9 @@ class Factors:
             precision[columns, rows] = gram[i]
             factor, failed = lapack.dpotrf(precision + prior, lower=1)
             if failed:
-                raise NumericalError(f"the posterior covariance of row {i} of mode {mode} is not positive definite; try a lower rank")
+                raise NumericalError(
+                    f"the posterior covariance of row {i} of mode {mode} is not positive definite; try a lower rank"
+                )
             covariance, _ = lapack.dpotri(factor, lower=1)
             log_determinant -= 2 * np.log(np.diag(factor)).sum()
             moments[i] = covariance[columns, rows]
@@ -251,7 +261,8 @@ def decompose(values, rank, rng):
     means = []
     for mode, size in enumerate(values.shape):
         matrix = unfold(values, mode)
-        # The root of the singular values of the smaller Gram matrix; what its squares lose in accuracy a start can spare.
+        # The root of the singular values of the smaller Gram matrix; what its squares lose in accuracy a start can
+        # spare.
         tall = size > matrix.shape[1]
         squares, vectors = np.linalg.eigh(matrix.T @ matrix if tall else matrix @ matrix.T)
         singular = np.sqrt(np.maximum(squares[::-1][:rank], 0.0))

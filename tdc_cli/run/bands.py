@@ -1,4 +1,6 @@
-"""A picture gone through in bands of rows once its regions are finished: what `completed` is to frames, where a picture is not held."""
+"""A picture gone through in bands of rows once its regions are finished: what `completed` is to frames, where a picture
+is not held.
+"""
 
 from dataclasses import dataclass
 

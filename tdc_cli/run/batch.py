@@ -71,10 +71,16 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
     tuple of Record
         In the order of the batch.
     """
-    records = {i: Record(str(task.path), "failed", task.error) for i, task in enumerate(batch.tasks) if task.error is not None}
+    records = {
+        i: Record(str(task.path), "failed", task.error) for i, task in enumerate(batch.tasks) if task.error is not None
+    }
     failed = len(records)
     # Looked for here too, so that going on with the last of many files does not start processes in vain.
-    records |= {i: record for i, task in enumerate(batch.tasks) if task.request is not None and (record := _finished(task.request))}
+    records |= {
+        i: record
+        for i, task in enumerate(batch.tasks)
+        if task.request is not None and (record := _finished(task.request))
+    }
     jobs = min(jobs, len(batch.tasks) - len(records))
     # One more file for each process in the queue keeps it from waiting, but would be begun after a failure.
     ahead = jobs if fail_fast else ahead or 2 * jobs
@@ -101,7 +107,9 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
 
 
 def complete(request):
-    """Complete one picture, unless that is done already and finished files are to be skipped; returns a Record and raises nothing."""
+    """Complete one picture, unless that is done already and finished files are to be skipped; returns a Record and
+    raises nothing.
+    """
 
     def work():
         return Record(str(request.input), "done", report=complete_one(request).to_dict(), thumbnail=_thumbnail(request))
@@ -116,7 +124,9 @@ def look(request):
 
 
 def _guarded(request, work):
-    """Result of `work`, or a Record of the error that it raised; a request that is done already and to be skipped is none."""
+    """Result of `work`, or a Record of the error that it raised; a request that is done already and to be skipped is
+    none.
+    """
     path, trace = str(request.input), None
     try:
         return work()
@@ -132,7 +142,10 @@ def _guarded(request, work):
         elif isinstance(error, OSError):
             text = f"{error.filename or path}: {error.strerror or error}"
         else:
-            text, trace = f"unexpected {type(error).__name__}: {error}; run again with -v for the traceback", traceback.format_exc()
+            text, trace = (
+                f"unexpected {type(error).__name__}: {error}; run again with -v for the traceback",
+                traceback.format_exc(),
+            )
     text = " ".join(text.split())
     return Record(path, "failed", text if " ".join(path.split()) in text else f"{path}: {text}", trace=trace)
 
@@ -144,7 +157,9 @@ def _finished(request):
 
 def _skipped(request):
     """Record of a request that is not done again."""
-    return Record(str(request.input), "skipped", report=_earlier(request), thumbnail=_thumbnail(request), lacks=request.lacks)
+    return Record(
+        str(request.input), "skipped", report=_earlier(request), thumbnail=_thumbnail(request), lacks=request.lacks
+    )
 
 
 def _earlier(request):
@@ -178,7 +193,8 @@ def _share_of_memory(batch, jobs):
 
 
 def _worked_on(todo, executor, jobs, ahead):
-    """Iterator over (i, Record) of the calls `todo` as they end; None in place of a Record where a worker was killed."""
+    """Iterator over (i, Record) of the calls `todo` as they end; None in place of a Record where a worker was killed.
+    """
     if executor is None and jobs <= 1:
         yield from ((i, work(request)) for i, work, request in todo)
         return

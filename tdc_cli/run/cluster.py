@@ -1,6 +1,7 @@
 """Work on other machines: a Dask scheduler that is there already, with its workers, as an executor of the one pool.
 
-Calls and results travel through the scheduler; files do not: workers read and write them on a file system that all share.
+Calls and results travel through the scheduler; files do not: workers read and write them on a file system that all
+share.
 """
 
 import contextlib
@@ -20,8 +21,8 @@ from .pool import WorkerKilled
 
 CONNECT_SECONDS = 10.0
 WORKER_SECONDS = 60.0  # for the first worker, which a batch system may still be starting
-# Calls that are submitted and have not ended: some for each worker, so that none waits for the next one, and enough to let a cluster that
-# grows with its work grow; each costs the scheduler a few kilobytes.
+# Calls that are submitted and have not ended: some for each worker, so that none waits for the next one, and enough to
+# let a cluster that grows with its work grow; each costs the scheduler a few kilobytes.
 AHEAD_OF_EACH, AHEAD = 4, 1000
 INSTALL = "pip install 'tdc-cli[cluster]'"
 _LOGGERS = ("distributed", "distributed.client", "tornado", "tornado.application")
@@ -53,8 +54,8 @@ class Cluster:
     Attributes
     ----------
     executor : concurrent.futures.Executor
-        A call whose workers were killed again and again raises `pool.WorkerKilled`, one that a worker cannot do, or whose scheduler has
-        gone, ClusterError.
+        A call whose workers were killed again and again raises `pool.WorkerKilled`, one that a worker cannot do, or
+        whose scheduler has gone, ClusterError.
     workers : int
         That are there now; those that come later get work, too.
     """
@@ -70,7 +71,8 @@ class Cluster:
 
 @contextlib.contextmanager
 def connected(address, *, reads=(), writes=(), processes=False):
-    """Within the block, a cluster whose workers are as this process; afterwards it is left alone, with nothing of ours queued.
+    """Within the block, a cluster whose workers are as this process; afterwards it is left alone, with nothing of ours
+    queued.
 
     Parameters
     ----------
@@ -127,9 +129,13 @@ def suit(terms):
     for path, size in terms.seen:
         if not os.path.exists(path) or _sight(path)[1] != size:
             how = "has another file as" if os.path.exists(path) else "does not see"
-            raise ClusterError(f"{how} {path}; files must lie on a file system that all machines share, under the same names")
+            raise ClusterError(
+                f"{how} {path}; files must lie on a file system that all machines share, under the same names"
+            )
     if terms.processes and multiprocessing.current_process().daemon:
-        raise ClusterError("cannot start processes; begin workers with DASK_DISTRIBUTED__WORKER__DAEMON=False in their environment")
+        raise ClusterError(
+            "cannot start processes; begin workers with DASK_DISTRIBUTED__WORKER__DAEMON=False in their environment"
+        )
 
 
 def _installed(package):
@@ -152,7 +158,9 @@ def _client(address):
         with dask.config.set(logging=dict.fromkeys(_LOGGERS, "critical")):
             from distributed import Client
     except ImportError as error:
-        raise ConfigError(f"`cluster` needs distributed, which is not installed; try {INSTALL}", ("cluster",)) from error
+        raise ConfigError(
+            f"`cluster` needs distributed, which is not installed; try {INSTALL}", ("cluster",)
+        ) from error
     for name in _LOGGERS:  # where it was imported before
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
@@ -175,7 +183,9 @@ def _check(client, terms, address):
         raise ClusterError(f"{address}: the scheduler has gone ({_gist(error)})") from error
     for worker, error in sorted(errors.items()):
         if error is not None and not isinstance(error, ClusterError):
-            raise ClusterError(f"worker {worker} has no tdc {__version__}, or cannot load it ({_gist(error)}); install it there") from error
+            raise ClusterError(
+                f"worker {worker} has no tdc {__version__}, or cannot load it ({_gist(error)}); install it there"
+            ) from error
         _accept(worker, threads.get(worker, 1), error)
     return len(errors)
 
@@ -217,7 +227,9 @@ class _Checked(Executor):
         outcome: Future = Future()
         outcome.set_running_or_notify_cancel()
         try:
-            self._executor.submit(_called, self._terms, call, args, kwargs).add_done_callback(partial(self._settle, outcome))
+            self._executor.submit(_called, self._terms, call, args, kwargs).add_done_callback(
+                partial(self._settle, outcome)
+            )
         except Exception as error:  # of a client that has closed itself
             raise self._lost(error) from error
         return outcome

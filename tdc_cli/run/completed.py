@@ -46,8 +46,12 @@ class Completed:
         return holed(self.incomplete, self.given.absent)
 
     def shown(self, values):
-        """Colours such as `holed` for the eye: what is kept, which may stand for something else than a level, as NaN in floats."""
-        return values if self.given.kept is None or values.dtype.kind != "f" else np.where(self.given.kept, np.nan, values)
+        """Colours such as `holed` for the eye: what is kept, which may stand for something else than a level, as NaN in
+        floats.
+        """
+        return (
+            values if self.given.kept is None or values.dtype.kind != "f" else np.where(self.given.kept, np.nan, values)
+        )
 
     @property
     def holes(self):
@@ -63,7 +67,9 @@ class Completed:
 
 
 def completed(plan, *, truth=False, sd=True):
-    """Iterate over all frames as `Completed`; with their truth, if asked for and known, and without their `sd`, if that is of no use."""
+    """Iterate over all frames as `Completed`; with their truth, if asked for and known, and without their `sd`, if that
+    is of no use.
+    """
     waiting, open_regions = deque(sorted(plan.regions, key=lambda region: region.first)), []
     source = plan.incomplete.source
     for frame in plan.incomplete.frames(truth=truth):
@@ -73,7 +79,11 @@ def completed(plan, *, truth=False, sd=True):
         open_regions = [each for each in open_regions if each.region.end > number]
         noisy = plan.incomplete.noise and frame.inside
         given = frame.media.colour
-        incomplete = given if not noisy else unscaled(plan.incomplete.values(frame), source.dtype, source.full_range, source.path)
+        incomplete = (
+            given
+            if not noisy
+            else unscaled(plan.incomplete.values(frame), source.dtype, source.full_range, source.path)
+        )
         if noisy and frame.kept is not None:
             incomplete = np.where(frame.kept, given, incomplete)
         deviation = np.zeros(given.shape, plan.sd_dtype) if sd and plan.gives_uncertainty else None
@@ -104,7 +114,8 @@ def _grained(plan, frame, estimate, invented):
 
 
 class _Open:
-    """A region whose estimates are put in their places, frame by frame; they are held from its first frame to its last."""
+    """A region whose estimates are put in their places, frame by frame; they are held from its first frame to its last.
+    """
 
     def __init__(self, region):
         self.region = region

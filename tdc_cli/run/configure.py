@@ -29,7 +29,8 @@ def check_method(request, method):
 
 
 def configure(request, method, source):
-    """Config of the method, with what the input itself decides filled in where the user did not and where the method has it.
+    """Config of the method, with what the input itself decides filled in where the user did not and where the method
+    has it.
 
     Parameters
     ----------
@@ -72,10 +73,14 @@ def _configured(request, method, full_range, of_kind):
     if request.noise_std is not None and "noise_std" in given:
         raise ConfigError("the noise level is given twice, by `noise_std` and by `param` noise_std")
     if request.noise_std and "noise_std" not in known:
-        raise ConfigError(f"method {method.name} has no noise level; leave out `noise_std`, known entries then stay as they are")
+        raise ConfigError(
+            f"method {method.name} has no noise level; leave out `noise_std`, known entries then stay as they are"
+        )
     step = 1 / full_range if full_range and not request.add_noise else None
     filled = {"noise_std": request.noise_std or 0.0, "resolution": step} | of_kind
-    config = method.configure(given | {key: value for key, value in filled.items() if key in known and key not in given})
+    config = method.configure(
+        given | {key: value for key, value in filled.items() if key in known and key not in given}
+    )
     noise = getattr(config, "noise_std", 0.0)
     for name, level in (("noise_std", noise if noise != "auto" else 0.0), ("add_noise", request.add_noise)):
         if full_range and level > 1:
@@ -84,12 +89,16 @@ def _configured(request, method, full_range, of_kind):
                 f"{level:g} of {full_range} is {level / full_range:.2g}"
             )
     if request.uncertainty is not None and not getattr(config, "calibrate", True):
-        raise ConfigError(f"method {method.name} gives no uncertainty with calibrate=false; leave out `uncertainty` or calibrate=false")
+        raise ConfigError(
+            f"method {method.name} gives no uncertainty with calibrate=false; leave out `uncertainty` or "
+            "calibrate=false"
+        )
     return config
 
 
 def _check_ordered_modes(request, method, config, order=None):
-    """Which ordered modes do not apply to this method, and which are lacking; `order` is None where the tensor is not known yet.
+    """Which ordered modes do not apply to this method, and which are lacking; `order` is None where the tensor is not
+    known yet.
 
     Raises
     ------
@@ -97,17 +106,23 @@ def _check_ordered_modes(request, method, config, order=None):
     """
     if request.ordered_modes and not hasattr(config, "ordered_modes"):
         able = [m.name for m in methods.REGISTRY.values() if "ordered_modes" in m.defaults()]
-        raise ConfigError(f"method {method.name} has no ordered modes; leave out `ordered_modes` or use one of: {', '.join(able)}")
+        raise ConfigError(
+            f"method {method.name} has no ordered modes; leave out `ordered_modes` or use one of: {', '.join(able)}"
+        )
     modes = getattr(config, "ordered_modes", ())
     spatial = getattr(config, "spatial", None)
     if spatial is False and request.ordered_modes:
-        raise ConfigError(f"method {method.name} looks at `ordered_modes` only with `spatial`; add it, or leave them out")
+        raise ConfigError(
+            f"method {method.name} looks at `ordered_modes` only with `spatial`; add it, or leave them out"
+        )
     if spatial and not modes:
         raise ConfigError("`spatial` needs `ordered_modes`, such as 0,1: the modes along which neighbours are alike")
     if len(set(modes)) < len(modes) or min(modes, default=0) < 0:
         raise ConfigError(f"`ordered_modes` {','.join(map(str, modes))} names a mode twice, or one below 0")
     if order is not None and max(modes, default=0) >= order:
-        raise ConfigError(f"`ordered_modes` names mode {max(modes)}; a tensor of order {order} has modes 0 to {order - 1}")
+        raise ConfigError(
+            f"`ordered_modes` names mode {max(modes)}; a tensor of order {order} has modes 0 to {order - 1}"
+        )
 
 
 def check_order(method, order, hint=""):

@@ -1,7 +1,7 @@
 """What a run will take, from what runs have taken.
 
-A guess to plan by, within a factor of three for photographs on a processor like that of the measurements; much depends on how the holes
-lie, which it does not look at.
+A guess to plan by, within a factor of three for photographs on a processor like that of the measurements; much depends
+on how the holes lie, which it does not look at.
 """
 
 import math
@@ -20,7 +20,8 @@ class Cost:
     each, missing : float
         Microseconds for every entry, for every missing entry.
     most : float
-        Of all microseconds for missing entries, at most so many for every entry: patches that many of them touch are worked on once.
+        Of all microseconds for missing entries, at most so many for every entry: patches that many of them touch are
+        worked on once.
     deep : float
         In place of `missing` for every missing entry inside of deep holes, of a method that tells these apart.
     small : float or None
@@ -30,7 +31,8 @@ class Cost:
     space : float
         Bytes of a run without a picture: interpreter, libraries, compiled code.
     space_each, space_missing : float
-        Bytes for every entry, for every missing entry; of methods that complete one channel after the other, of one channel.
+        Bytes for every entry, for every missing entry; of methods that complete one channel after the other, of one
+        channel.
     """
 
     each: float
@@ -47,9 +49,10 @@ class Cost:
 FIRST = 250_000
 SMALL = 100_000  # as `methods.datc.SMALL`
 # Module of the method -> cost. Fitted by eye to processor time and peak memory of runs on one thread: a photograph
-# of 128x128, 256x256 and 512x512 (field and biharmonic) with scratches over 5 % and with half of the pixels missing; 4000x3000 with
-# scratches over 1 %. Small ones of datc: two tensors of 10,000 and 40,000 entries and a picture of 128x128, which took 420 to 1600 each.
-# From `fbcp` on: pictures of 256x256 or 512x512 with half of the pixels missing alone.
+# of 128x128, 256x256 and 512x512 (field and biharmonic) with scratches over 5 % and with half of the pixels missing;
+# 4000x3000 with scratches over 1 %. Small ones of datc: two tensors of 10,000 and 40,000 entries and a picture of
+# 128x128, which took 420 to 1600 each. From `fbcp` on: pictures of 256x256 or 512x512 with half of the pixels missing
+# alone.
 COSTS = {
     "tdc_cli.methods.field": Cost(1.5, 5, 120e6, 50),
     "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 2400),
@@ -73,8 +76,8 @@ COSTS = {
     "tdc_cli.peers.cp_masked": Cost(6, 0, 90e6, 120),
 }
 
-# Of what works otherwise on clips: 20 frames of 176x144 with strokes or text over 13 % of every second one (190 and 320 s), with 60 %
-# of the entries missing (260 s) and under noise (190 s), and 9 frames with strokes over one (17 s).
+# Of what works otherwise on clips: 20 frames of 176x144 with strokes or text over 13 % of every second one (190 and 320
+# s), with 60 % of the entries missing (260 s) and under noise (190 s), and 9 frames with strokes over one (17 s).
 CLIP_COSTS = dict.fromkeys(
     ("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 1500, 250e6, 120, most=170, deep=100)
 )  # fmt: skip
@@ -159,7 +162,10 @@ def words_of(space):
 
 def together(estimates, jobs):
     """Estimate of a batch from those of its pictures, `jobs` at a time."""
-    return {"seconds": sum(e["seconds"] for e in estimates), "bytes": jobs * max((e["bytes"] for e in estimates), default=0)}
+    return {
+        "seconds": sum(e["seconds"] for e in estimates),
+        "bytes": jobs * max((e["bytes"] for e in estimates), default=0),
+    }
 
 
 def in_words(estimate):

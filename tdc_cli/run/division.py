@@ -1,7 +1,7 @@
 """How an input is divided: its regions, how many of them are worked on at a time, and what that takes.
 
-What is divided, and how, depends on the input, the method and the options alone, so that the same seed gives the same bytes everywhere;
-only where memory is too short for that are regions smaller, and the user is told.
+What is divided, and how, depends on the input, the method and the options alone, so that the same seed gives the same
+bytes everywhere; only where memory is too short for that are regions smaller, and the user is told.
 """
 
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ UNDIVIDED_BYTES, BESIDE = 2.5e9, 64
 # Sides of the tiles of pictures and of clips, in pixels: the largest that fits is taken.
 SIDES = (1024, 512, 256, 128)
 CLIP_SIDES = (384, 256, 192, 128)
-# Memory that a tile of a clip takes at most where that is possible, and how many frames of it should be completed at a time: each chunk
-# looks at as many beside them.
+# Memory that a tile of a clip takes at most where that is possible, and how many frames of it should be completed at a
+# time: each chunk looks at as many beside them.
 CLIP_BYTES, LEAST_FRAMES = 1.6e9, 8
 # Bytes of what says where something is missing while it is made, for each pixel or entry: the mask as decoded and as
 # read, what it marks, what is observed. And of what draws them.
@@ -97,7 +97,9 @@ def _of_frame(request, method, config, incomplete, seen):
     whole = Division((Region(box, box),), False, 1, seconds, space)
     margin = method.margin(config) if request.kind == PICTURE else None
     if request.region is not None and request.region != "whole" and margin is None:
-        raise ConfigError(f"`region`: method {method.name} needs the whole of a picture with these parameters; leave it out")
+        raise ConfigError(
+            f"`region`: method {method.name} needs the whole of a picture with these parameters; leave it out"
+        )
     if margin is None or request.region == "whole":
         _check_whole(request, method, source, space, allowed, margin is not None)
         return whole
@@ -120,8 +122,8 @@ def _of_frame(request, method, config, incomplete, seen):
             break
     else:
         raise InputError(
-            f"{source.path}: takes about {words_of(held + largest)} of memory in regions of {side} pixels, and may take "
-            f"{words_of(allowed)}; give {_more(held + largest)}, or try a part of it"
+            f"{source.path}: takes about {words_of(held + largest)} of memory in regions of {side} pixels, and may "
+            f"take {words_of(allowed)}; give {_more(held + largest)}, or try a part of it"
         )
     workers = max(1, min(request.jobs, len(regions)))
     while workers > 1 and allowed is not None and _together(held, largest, workers) > allowed:
@@ -129,18 +131,22 @@ def _of_frame(request, method, config, incomplete, seen):
     notes = []
     if side != usual or (small and request.region is None):
         notes.append(
-            f"{source.path}: is completed in regions of {side} pixels, to keep to {words_of(allowed)} of memory; where there is more, "
-            f"`region={side}` gives the same result"
+            f"{source.path}: is completed in regions of {side} pixels, to keep to {words_of(allowed)} of memory; where "
+            f"there is more, `region={side}` gives the same result"
         )
     if workers < min(request.jobs, len(regions)):
         notes.append(f"{workers} regions are worked on at a time, to keep to {words_of(allowed)} of memory")
     sampled = min(SAMPLES * SAMPLE**2 * channels, entries)
-    seconds = sum(cost(method, *window)[0] for window in windows) + cost(method, sampled, round(sampled * count / entries))[0]
+    seconds = (
+        sum(cost(method, *window)[0] for window in windows) + cost(method, sampled, round(sampled * count / entries))[0]
+    )
     return Division(regions, True, workers, seconds, _together(held, largest, workers), tuple(notes))
 
 
 def _held(request, method, config, incomplete):
-    """Bytes of what is held of a picture beside the regions: its colours as read and as written, what is observed, deviations, the truth."""
+    """Bytes of what is held of a picture beside the regions: its colours as read and as written, what is observed,
+    deviations, the truth.
+    """
     source, entries = incomplete.source, incomplete.entries
     drawn = _DRAWN * entries if request.missing_ratio else 0
     if isinstance(source.media.values, Stored):
@@ -170,7 +176,9 @@ def _together(held, largest, workers):
 
 
 def _estimated(seen, channels, plane):
-    """Entries of what is seen of a tile, those of them that are to be filled, and of these the ones inside of deep holes."""
+    """Entries of what is seen of a tile, those of them that are to be filled, and of these the ones inside of deep
+    holes.
+    """
     size, missing = channels * int(np.prod([end - start for start, end in plane])), seen.coverage.within(*plane)[0]
     return size, missing, _deep(seen, channels, missing, plane)
 
@@ -193,8 +201,8 @@ def _check_whole(request, method, source, space, allowed, divides):
     else:
         way = "try a part of it"
     raise InputError(
-        f"{source.path}: method {method.name} works on the whole at once and takes about {words_of(space)} of memory, more than the "
-        f"{words_of(allowed)} that it may take; give {_more(space)}, or {way}"
+        f"{source.path}: method {method.name} works on the whole at once and takes about {words_of(space)} of memory, "
+        f"more than the {words_of(allowed)} that it may take; give {_more(space)}, or {way}"
     )
 
 
@@ -222,8 +230,8 @@ def _of_clip(request, method, config, incomplete, seen):
             most = min(_usual_length(method, size, densest, min(space, allowed)) for size, densest, space in sizes)
         if most < usual:
             notes.append(
-                f"{source.path}: {most} frames are completed at a time, to keep to {words_of(allowed)} of memory; where "
-                f"there is more, `chunk={most}` gives the same result"
+                f"{source.path}: {most} frames are completed at a time, to keep to {words_of(allowed)} of memory; "
+                f"where there is more, `chunk={most}` gives the same result"
             )
     regions = divide(changed, incomplete.begin, incomplete.end, most, method.context, source.shape[:2])
     _check_regions(incomplete, seen, method, regions, most)
@@ -249,8 +257,8 @@ def _check_clip(request, source, space):
     """Refuse regions of a clip that take more memory than the user has named."""
     if request.memory is not None and space > budget(request.memory):
         raise InputError(
-            f"{source.path}: takes about {words_of(space)} of memory, and may take {words_of(budget(request.memory))}; give "
-            f"{_more(space)}, a smaller `chunk`, or a part of it"
+            f"{source.path}: takes about {words_of(space)} of memory, and may take {words_of(budget(request.memory))}; "
+            f"give {_more(space)}, a smaller `chunk`, or a part of it"
         )
 
 
@@ -263,17 +271,28 @@ def _workers(request, regions, space):
 
 
 def _planes(request, method, config, incomplete, seen, most, undivided):
-    """Tiles of all frames, where whole frames in their usual number would take more memory than a region may; else nothing."""
+    """Tiles of all frames, where whole frames in their usual number would take more memory than a region may; else
+    nothing.
+    """
     margin = method.margin(config)
     wanted = min(request.chunk or method.chunk, incomplete.end - incomplete.begin)
-    if margin is None or method.context == 0 or incomplete.source.fields or request.region == "whole" or not seen.counts.any():
+    if (
+        margin is None
+        or method.context == 0
+        or incomplete.source.fields
+        or request.region == "whole"
+        or not seen.counts.any()
+    ):
         return []
     if request.region is None and most >= wanted and not request.chunk:
         return []
     known, entries = estimates_known(config), incomplete.entries
     pixels = int(np.prod(incomplete.source.shape[:2]))
     frames = wanted + 2 * method.context
-    if request.region is None and clip_cost(method, entries, [(frames, frames * int(seen.counts.max()))])[1] <= REGION_BYTES:
+    if (
+        request.region is None
+        and clip_cost(method, entries, [(frames, frames * int(seen.counts.max()))])[1] <= REGION_BYTES
+    ):
         return []
     for side in CLIP_SIDES if request.region is None else (request.region,):
         planes = tiles(seen.coverage, side, margin, everything=known, undivided=undivided)
@@ -301,18 +320,19 @@ def _usual_length(method, entries, densest, allowed=None):
 
 
 def _check_regions(incomplete, seen, method, regions, most):
-    """Refuse regions that have nothing observed, and lost frames where the method looks at each frame alone; MaskError."""
+    """Refuse regions that have nothing observed, and lost frames where the method looks at each frame alone; MaskError.
+    """
     source = incomplete.source
     unseen = seen.counts + seen.kept == incomplete.entries
     lost = unseen & (seen.counts > 0)
     if method.context == 0 and lost.any():
         raise MaskError(
-            f"frame {int(np.argmax(lost))} of {source.path} is missing altogether, and method {method.name} completes each frame by "
-            "itself; use another method, such as patches"
+            f"frame {int(np.argmax(lost))} of {source.path} is missing altogether, and method {method.name} completes "
+            "each frame by itself; use another method, such as patches"
         )
     for region in regions:
         if unseen[region.start : region.stop].all():
             raise MaskError(
-                f"frames {region.start} to {region.stop - 1} of {source.path} are all missing altogether, and no more than {most} are "
-                f"completed at a time; give a larger `chunk`, up to {source.count}"
+                f"frames {region.start} to {region.stop - 1} of {source.path} are all missing altogether, and no more "
+                f"than {most} are completed at a time; give a larger `chunk`, up to {source.count}"
             )

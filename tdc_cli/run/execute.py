@@ -1,4 +1,5 @@
-"""The way of an input: `prepare` finds all that can be found before any work, `execute` completes, measures and writes."""
+"""The way of an input: `prepare` finds all that can be found before any work, `execute` completes, measures and writes.
+"""
 
 import contextlib
 import time
@@ -52,8 +53,8 @@ def execute(plan, monitor=methods.silent, executor=None):
     Raises
     ------
     TdcError
-        The method failed, gave values that are not finite, or a result could not be written; then none is, but finished regions stay in
-        the store.
+        The method failed, gave values that are not finite, or a result could not be written; then none is, but finished
+        regions stay in the store.
     """
     begin = time.perf_counter()
     plan.store.open(plan.request.resume or plan.request.skip_existing, plan.request.output)
@@ -70,7 +71,8 @@ def execute(plan, monitor=methods.silent, executor=None):
 
 
 def _check_files(plan):
-    """Refuse to write where what was read has changed; regions of what is no longer there are of no use to a later run."""
+    """Refuse to write where what was read has changed; regions of what is no longer there are of no use to a later run.
+    """
     try:
         plan.files.check()
     except InputError:

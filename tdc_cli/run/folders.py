@@ -1,7 +1,7 @@
 """Which files are pictures to complete, what their results are called, and which mask belongs to which.
 
-Every result has a *place*, a relative path that is the same below the output folder, below the folders of the further results, and below
-that of the masks. Everything here looks at names only; nothing is opened.
+Every result has a *place*, a relative path that is the same below the output folder, below the folders of the further
+results, and below that of the masks. Everything here looks at names only; nothing is opened.
 """
 
 import os
@@ -18,9 +18,11 @@ from . import configure, holes
 from .request import Request, check
 from .written import is_ours
 
-# What follows a picture's name in that of its mask, where the user does not say otherwise and no mask has the name itself.
+# What follows a picture's name in that of its mask, where the user does not say otherwise and no mask has the name
+# itself.
 USUAL_SUFFIX = "_mask"
-# Request's field -> what is appended to the name of the picture, which thereby stays the only one of its name: a.png.json.
+# Request's field -> what is appended to the name of the picture, which thereby stays the only one of its name:
+# a.png.json.
 APPENDED = {"report": ".json", "html": ".html", "uncertainty": ".npy", "panel": ".png", "save_incomplete": ""}
 
 
@@ -51,8 +53,8 @@ class Batch:
     tasks : tuple of Task
         In natural order.
     ignored : dict of str to int
-        What was passed over: ``hidden`` files and folders, files of ``other`` kinds, ``masks`` beside their pictures, ``folders`` that
-        were not entered.
+        What was passed over: ``hidden`` files and folders, files of ``other`` kinds, ``masks`` beside their pictures,
+        ``folders`` that were not entered.
     summaries : tuple of Path
         Where the summary goes as JSON and as a table; empty if it is not asked for.
     index : Path or None
@@ -70,7 +72,10 @@ def natural(path):
     # The extension comes last: `cat.png` before `cat10.jpg`.
     *folders, name = Path(path).parts
     key = files.natural
-    return [*((key(folder), key(""), folder) for folder in folders), (key(Path(name).stem), key(Path(name).suffix), name)]
+    return [
+        *((key(folder), key(""), folder) for folder in folders),
+        (key(Path(name).stem), key(Path(name).suffix), name),
+    ]
 
 
 def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
@@ -79,9 +84,11 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
     Parameters
     ----------
     template : Request
-        Holds the options. `output` and the further outputs are folders; `mask` and `reference` files or folders; `input` is not used.
+        Holds the options. `output` and the further outputs are folders; `mask` and `reference` files or folders;
+        `input` is not used.
     inputs : sequence of path-like
-        Files and folders. One folder alone is mirrored by the output folder; of several inputs each is put there under its own name.
+        Files and folders. One folder alone is mirrored by the output folder; of several inputs each is put there under
+        its own name.
     recursive : bool
         Whether folders in folders are entered. Links to folders never are.
     mask_suffix : str
@@ -96,7 +103,8 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
     Raises
     ------
     ConfigError, InputError, MaskError, OutputError
-        Contradictory options; no pictures; outputs that share a name, or that would replace an input. Those that exist: `check_free`.
+        Contradictory options; no pictures; outputs that share a name, or that would replace an input. Those that exist:
+        `check_free`.
     """
     check(template)
     if template.variants is not None:
@@ -104,7 +112,9 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
     configure.check_method(template, methods.get(template.method))
     if template.source is not None:
         holes.marked(template.source)  # what is wrong with it is told once, not of every picture
-    folders = {key: path for key, path in template.outputs.items() if key != "mask"}  # which goes beside the incomplete picture
+    folders = {
+        key: path for key, path in template.outputs.items() if key != "mask"
+    }  # which goes beside the incomplete picture
     _check_folders(folders, inputs)
     found = _Search(recursive, _passed_over(template, inputs, mask_suffix, folders.values()))
     for path in inputs:
@@ -127,8 +137,8 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
         raise InputError(f"{', '.join(map(str, inputs))}: {_nothing(found.ignored, recursive)}")
     if not (template.names_holes or any(_may_hold_nan(path) for path, _ in found.pictures)):
         raise ConfigError(
-            "nothing says what is missing; give `mask=FOLDER` (a mask for every picture, white = missing), or `missing_ratio=0.5` to hide "
-            "half of whole pictures"
+            "nothing says what is missing; give `mask=FOLDER` (a mask for every picture, white = missing), or "
+            "`missing_ratio=0.5` to hide half of whole pictures"
         )
     tasks.sort(key=lambda task: natural(task.path))
     summaries = () if template.report is None else (template.report / "summary.json", template.report / "summary.csv")
@@ -138,16 +148,22 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
 
 
 def check_free(batch, template):
-    """OutputError if results exist that are to be neither replaced nor skipped, or a summary or index that no run has written."""
+    """OutputError if results exist that are to be neither replaced nor skipped, or a summary or index that no run has
+    written.
+    """
     of_all = [*batch.summaries, *([batch.index] if batch.index else [])]
     results = [path for task in batch.tasks if task.request for path in task.request.outputs.values()]
     there = [path for path in (*results, *of_all) if path.exists()]
     if there and not (template.overwrite or template.skip_existing):
         more = f" (and {len(there) - 1} more)" if len(there) > 1 else ""
-        raise OutputError(f"{there[0]}: exists already{more}; give `skip_existing` to do the others, or `overwrite` to replace it")
+        raise OutputError(
+            f"{there[0]}: exists already{more}; give `skip_existing` to do the others, or `overwrite` to replace it"
+        )
     for path in of_all:
         if path.exists() and not is_ours(path):
-            raise OutputError(f"{path}: is there and no run of tdc has written it; move it away, or name another folder")
+            raise OutputError(
+                f"{path}: is there and no run of tdc has written it; move it away, or name another folder"
+            )
 
 
 def _may_hold_nan(path):
@@ -188,7 +204,8 @@ def _passed_over(template, inputs, mask_suffix, folders):
     beside = template.mask is not None and os.path.realpath(template.mask) in read
     if beside and not mask_suffix:
         raise ConfigError(
-            f"{template.mask}: holds both the pictures and their masks; give `mask_suffix=TEXT`, what the masks' names end in"
+            f"{template.mask}: holds both the pictures and their masks; give `mask_suffix=TEXT`, what the masks' names "
+            "end in"
         )
 
     def why(path):
@@ -248,8 +265,8 @@ class _Search:
 class Companions:
     """Files that belong to pictures, masks or references: one for all, or one of the same place in a folder.
 
-    There it is called as the picture is, with or without the picture's extension in the name, and then the suffix; a mask without a suffix
-    may also be called as with `USUAL_SUFFIX`. Of these names the first that is there counts.
+    There it is called as the picture is, with or without the picture's extension in the name, and then the suffix; a
+    mask without a suffix may also be called as with `USUAL_SUFFIX`. Of these names the first that is there counts.
 
     Parameters
     ----------
@@ -277,16 +294,22 @@ class Companions:
         there = next((self._listed[folder][name] for name in names if name in self._listed[folder]), [])
         error = MaskError if self._kind == "mask" else InputError
         if not there:
-            raise error(f"{picture}: no {self._kind} {folder / (place.stem + self._suffix)}.* ({', '.join(media.extensions())})")
+            raise error(
+                f"{picture}: no {self._kind} {folder / (place.stem + self._suffix)}.* ({', '.join(media.extensions())})"
+            )
         if len(there) > 1:
-            raise error(f"{picture}: several files could be its {self._kind}: {', '.join(map(str, there))}; leave one of them")
+            raise error(
+                f"{picture}: several files could be its {self._kind}: {', '.join(map(str, there))}; leave one of them"
+            )
         return there[0]
 
 
 def _name(name, suffix=""):
     """What a file is called, and its suffix, whatever the case of its extension and however its accents were typed."""
     stem, extension = os.path.splitext(name)
-    return unicodedata.normalize("NFC", stem + (extension.lower() if extension.lower() in media.EXTENSIONS else extension) + suffix)
+    return unicodedata.normalize(
+        "NFC", stem + (extension.lower() if extension.lower() in media.EXTENSIONS else extension) + suffix
+    )
 
 
 def _by_name(folder, suffix):
@@ -295,7 +318,11 @@ def _by_name(folder, suffix):
     if folder.is_dir():
         for path in sorted(folder.iterdir()):
             if path.suffix.lower() in media.EXTENSIONS and not path.name.startswith("."):
-                for name in {_name(path.stem.removesuffix(tail), tail) for tail in (suffix, USUAL_SUFFIX, "") if path.stem.endswith(tail)}:
+                for name in {
+                    _name(path.stem.removesuffix(tail), tail)
+                    for tail in (suffix, USUAL_SUFFIX, "")
+                    if path.stem.endswith(tail)
+                }:
                     found.setdefault(name, []).append(path)
     return found
 
@@ -303,11 +330,17 @@ def _by_name(folder, suffix):
 def _check_names(requests, folder):
     """OutputError if two results share a name, or if one would replace what is read."""
     fold = str.casefold if _folds_case(folder) else str
-    sources = {path for request in requests for path in (*request.sources.values(), *request.consulted.values()) if path is not None}
+    sources = {
+        path
+        for request in requests
+        for path in (*request.sources.values(), *request.consulted.values())
+        if path is not None
+    }
     read, seen = {_identity(path) for path in sources} - {None}, {}
     for request in requests:
         for path in request.outputs.values():
-            # Names that differ in the form of their accents only are one file on some systems, and look like one on all.
+            # Names that differ in the form of their accents only are one file on some systems, and look like one on
+            # all.
             key = fold(unicodedata.normalize("NFC", os.path.abspath(path)))
             if key in seen:
                 both = f"{seen[key]} and {request.input}"

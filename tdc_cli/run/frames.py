@@ -1,4 +1,6 @@
-"""An input gone through frame by frame, with what is known of each frame beside it; a picture and a tensor are one frame."""
+"""An input gone through frame by frame, with what is known of each frame beside it; a picture and a tensor are one
+frame.
+"""
 
 from collections import deque
 from collections.abc import Iterator
@@ -54,7 +56,9 @@ class Frame:
         return self.estimated(False)
 
     def estimated(self, known, window=()):
-        """Entries of a window that are estimated, an ndarray of bool: those to be filled, and where `known` observed ones too."""
+        """Entries of a window that are estimated, an ndarray of bool: those to be filled, and where `known` observed
+        ones too.
+        """
         left = np.broadcast_to(False, self.observed.shape) if known else self.observed
         return ~left[window] if self.kept is None else ~(left | self.kept)[window]
 
@@ -113,7 +117,11 @@ class Incomplete:
         everything = np.broadcast_to(True, self.source.colour_shape)
         read = self.holes.reader(start)
         medias = self.source.frames(start, stop) if pictures else iter([None] * (stop - start))
-        truths = self.truth.frames(start, stop) if truth and self.truth is not None and self.truth is not self.source else None
+        truths = (
+            self.truth.frames(start, stop)
+            if truth and self.truth is not None and self.truth is not self.source
+            else None
+        )
         for number, media in zip(range(start, stop), medias):
             reference = None if truths is None else next(truths).colour
             if truth and self.truth is self.source:
@@ -130,7 +138,8 @@ class Incomplete:
                 yield Frame(number, media, mask.over(shape), inside, reference, mask.grey_levels, mask.by_value, kept)
 
     def values(self, frame, window=()):
-        """Colours of a frame as a method gets them, with the noise that was asked for, which is the same whatever is asked for.
+        """Colours of a frame as a method gets them, with the noise that was asked for, which is the same whatever is
+        asked for.
 
         Parameters
         ----------
@@ -145,7 +154,9 @@ class Incomplete:
 
 
 def _measured(truth, kept):
-    """The truth of a frame with NaN where it is kept, which is not measured; where it stays in its file, read as it is cut."""
+    """The truth of a frame with NaN where it is kept, which is not measured; where it stays in its file, read as it is
+    cut.
+    """
     if not isinstance(truth, Stored):
         return np.where(kept, np.nan, truth)
     dtype = np.result_type(truth.dtype, np.nan)

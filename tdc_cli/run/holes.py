@@ -1,8 +1,8 @@
 """What is missing in each frame: by a mask, transparency, a colour, NaN, or simulated.
 
-Each kind of holes has a method ``reader(start)``, which gives a function of a frame's number and its `Media`: called with rising numbers
-from `start` on, it gives the frame's `holes.Mask`, or None where these holes leave the frame alone. So an input of any length is gone
-through with its masks beside it, as often as needed.
+Each kind of holes has a method ``reader(start)``, which gives a function of a frame's number and its `Media`: called
+with rising numbers from `start` on, it gives the frame's `holes.Mask`, or None where these holes leave the frame alone.
+So an input of any length is gone through with its masks beside it, as often as needed.
 """
 
 from collections.abc import Callable
@@ -83,7 +83,11 @@ class Moving:
             left.pop(0)
             grey, alpha = next(levels)
             return holes.from_levels(
-                np.asarray(grey, dtype=float) * self.unit, alpha, threshold=self.threshold, invert=self.invert, dilate=self.dilate
+                np.asarray(grey, dtype=float) * self.unit,
+                alpha,
+                threshold=self.threshold,
+                invert=self.invert,
+                dilate=self.dilate,
             )
 
         return read
@@ -146,7 +150,9 @@ class Simulated:
         def streams(number):
             return stream(self.seed, HOLES, number)
 
-        return lambda number, media: holes.Mask(holes.simulate_frame(self.shape, self.ratio, self.pattern, number, streams))
+        return lambda number, media: holes.Mask(
+            holes.simulate_frame(self.shape, self.ratio, self.pattern, number, streams)
+        )
 
 
 @dataclass(frozen=True)
@@ -191,7 +197,8 @@ class Valued:
     in_time : bool
         Whether there are frames that follow each other.
     kept : {"", "unmarked", "all"}
-        Which of the entries that their values say are missing stay as they are: none, those that the other holes leave alone, all.
+        Which of the entries that their values say are missing stay as they are: none, those that the other holes leave
+        alone, all.
     """
 
     looks = True
@@ -261,7 +268,9 @@ class Kept:
             if number not in self.frames:
                 return mask
             mask = mask or holes.Mask(np.ones(self.shape, dtype=bool))
-            return replace(mask, observed=mask.over(self.shape) & ~holes.over(self.marked, self.shape), kept=self.marked)
+            return replace(
+                mask, observed=mask.over(self.shape) & ~holes.over(self.marked, self.shape), kept=self.marked
+            )
 
         return read
 
@@ -295,7 +304,9 @@ class Decision:
 
 
 def find_absent(values, path, numbers=()):
-    """Where `values` are NaN or one of the numbers that stand for what is missing, a bool array; InputError where any is infinite."""
+    """Where `values` are NaN or one of the numbers that stand for what is missing, a bool array; InputError where any
+    is infinite.
+    """
     if isinstance(values, stored.Stored):
         absent = np.empty(values.shape, dtype=bool)
         for rows in stored.row_slices(values.shape):
@@ -303,7 +314,9 @@ def find_absent(values, path, numbers=()):
         return absent
     floats = values.dtype.kind == "f"
     if floats and np.isinf(values).any():
-        raise InputError(f"{path}: {np.isinf(values).sum()} values are infinite; NaN marks missing entries, infinity is refused")
+        raise InputError(
+            f"{path}: {np.isinf(values).sum()} values are infinite; NaN marks missing entries, infinity is refused"
+        )
     absent = np.isnan(values) if floats else np.zeros(values.shape, dtype=bool)
     for number in numbers:
         # Of single precision the value nearest to the number is meant, of integers the number itself.
@@ -339,11 +352,15 @@ def decide(request, source, numbers, begin, end):
     if source.dtype.kind != "f" and not numbers_for_missing:
         if request.keeps_nodata:
             declared = "and neither `missing_value` nor the file itself names values that stand for what is missing"
-            raise ConfigError(f"{source.path}: `keep=nodata` has nothing to keep: whole numbers hold no NaN, {declared}")
+            raise ConfigError(
+                f"{source.path}: `keep=nodata` has nothing to keep: whole numbers hold no NaN, {declared}"
+            )
         return found
     # What is simulated says nothing of the entries that it happens to hit.
     kept = "" if not request.keeps_nodata else "all" if request.missing_ratio is not None else "unmarked"
-    return replace(found, holes=Valued(found.holes, numbers_for_missing, shape, frames, source.path, request.kind == CLIP, kept))
+    return replace(
+        found, holes=Valued(found.holes, numbers_for_missing, shape, frames, source.path, request.kind == CLIP, kept)
+    )
 
 
 def may_be_copied(request, source):
@@ -362,7 +379,9 @@ def _white(path, source, role, meaning):
     found = marked(path, role, meaning)
     if found.shape != tuple(source.shape[:2]):
         sizes = (f"{width}x{height} pixels" for height, width in (found.shape, source.shape[:2]))
-        raise MaskError(f"{role} {path} is {next(sizes)} but {source.path} is {next(sizes)}; they must have the same size")
+        raise MaskError(
+            f"{role} {path} is {next(sizes)} but {source.path} is {next(sizes)}; they must have the same size"
+        )
     return found
 
 
@@ -420,7 +439,11 @@ def with_values(request, source, decision, count):
     alone = decision.source == "simulated" and decision.pattern is None
     what = f"NaN or {numbers}" if numbers else "NaN"
     if request.keeps_nodata:
-        said = f"{count} further entries are {what} and stay as they are" if count else f"no entry that is otherwise known is {what}"
+        said = (
+            f"{count} further entries are {what} and stay as they are"
+            if count
+            else f"no entry that is otherwise known is {what}"
+        )
         return replace(decision, notes=(*decision.notes, f"{source.path}: {said}"))
     if count and alone:
         return replace(decision, source="value" if numbers else "nan")
@@ -429,7 +452,9 @@ def with_values(request, source, decision, count):
         said = f"{source.path}: {count} further entries are {what} and count as missing{way}"
         return replace(decision, warnings=(*decision.warnings, said))
     if numbers and not alone:
-        return replace(decision, notes=(*decision.notes, f"{source.path}: no entry that is otherwise known is {numbers}"))
+        return replace(
+            decision, notes=(*decision.notes, f"{source.path}: no entry that is otherwise known is {numbers}")
+        )
     if numbers:
         raise MaskError(f"{source.path}: no entry is {numbers}; give another `missing_value`")
     return decision
@@ -447,7 +472,11 @@ def _decide(request, source, numbers, begin, end):
         return Decision(Nothing())
     if request.kind == TENSOR:
         mask = holes.from_array(
-            tensor.read_mask(request.mask), source.shape, name=str(request.mask), tensor=source.path, invert=request.invert_mask
+            tensor.read_mask(request.mask),
+            source.shape,
+            name=str(request.mask),
+            tensor=source.path,
+            invert=request.invert_mask,
         )
         return _of_mask(request, Same(mask), mask)
     if request.by_transparency:
@@ -462,7 +491,9 @@ def _decide(request, source, numbers, begin, end):
             threshold=request.mask_threshold, invert=request.invert_mask, dilate=request.mask_dilate,
         )  # fmt: skip
         return _of_mask(request, Same(mask, frozenset(numbers)), mask)
-    return Decision(_moving(request, source, masks, numbers), "mask", mask=str(request.mask), sha256=masks.sha256, moving=True)
+    return Decision(
+        _moving(request, source, masks, numbers), "mask", mask=str(request.mask), sha256=masks.sha256, moving=True
+    )
 
 
 def _of_mask(request, found, mask):
@@ -474,22 +505,34 @@ def _by_colour(request, source):
     shape = source.colour_shape
     if source.full_range is None or source.mode == "CMYK" or (len(shape) == 3 and shape[2] != 3):
         what = "frames" if request.kind == CLIP else "pictures"
-        raise ConfigError(f"{source.path}: `mask_color` is for grey and RGB {what} with 8 or 16 bits, not for {source.kind}")
+        raise ConfigError(
+            f"{source.path}: `mask_color` is for grey and RGB {what} with 8 or 16 bits, not for {source.kind}"
+        )
     if request.kind != CLIP:
         colour = source.media.colour
-        return Same(holes.from_color(
-            colour, request.mask_color, picture=source.path, tolerance=request.mask_tolerance, dilate=request.mask_dilate
-        ))  # fmt: skip
+        return Same(
+            holes.from_color(
+                colour,
+                request.mask_color,
+                picture=source.path,
+                tolerance=request.mask_tolerance,
+                dilate=request.mask_dilate,
+            )
+        )
     color = holes.parse_color(request.mask_color)
     if len(shape) == 2 and len(set(color)) > 1:
-        raise ConfigError(f"{source.path} is grey, and `mask_color` {request.mask_color} is not; give a grey such as '#ffffff'")
+        raise ConfigError(
+            f"{source.path} is grey, and `mask_color` {request.mask_color} is not; give a grey such as '#ffffff'"
+        )
     return Coloured(color, request.mask_tolerance, request.mask_dilate)
 
 
 def _by_transparency(request, source):
     if not source.has_alpha:
         what = "clip" if request.kind == CLIP else "picture"
-        raise ConfigError(f"{source.path}: `mask=alpha` needs a {what} with transparency, and this one is {source.kind}")
+        raise ConfigError(
+            f"{source.path}: `mask=alpha` needs a {what} with transparency, and this one is {source.kind}"
+        )
     if request.kind == CLIP:
         return Decision(Transparent(request.mask_dilate), "alpha")
     alpha = source.media.values[..., -1]
@@ -513,17 +556,17 @@ def _moving(request, clip, masks, numbers):
     if masks.count != len(numbers):
         if request.mask_frames is not None:
             raise MaskError(
-                f"mask {request.mask} has {masks.count} frames but `mask_frames` names {len(numbers)} of the {clip.count} of clip "
-                f"{clip.path}; give {len(numbers)} masks, or one picture for all of them"
+                f"mask {request.mask} has {masks.count} frames but `mask_frames` names {len(numbers)} of the "
+                f"{clip.count} of clip {clip.path}; give {len(numbers)} masks, or one picture for all of them"
             )
         raise MaskError(
-            f"mask {request.mask} has {masks.count} frames but clip {clip.path} has {clip.count}; give one picture for all frames, "
-            "one a frame, or say with `mask_frames` which frames they are for"
+            f"mask {request.mask} has {masks.count} frames but clip {clip.path} has {clip.count}; give one picture for "
+            "all frames, one a frame, or say with `mask_frames` which frames they are for"
         )
     if masks.size != tuple(clip.shape[:2]):
         raise MaskError(
-            f"mask {request.mask} is {masks.size[1]}x{masks.size[0]} pixels but clip {clip.path} is {clip.shape[1]}x{clip.shape[0]}; "
-            "they must have the same size"
+            f"mask {request.mask} is {masks.size[1]}x{masks.size[0]} pixels but clip {clip.path} is "
+            f"{clip.shape[1]}x{clip.shape[0]}; they must have the same size"
         )
     low, top = 0.0, 0.0
     for levels, _ in masks.frames():
@@ -536,7 +579,7 @@ def _moving(request, clip, masks, numbers):
     unit = holes.unit_of(top, str(request.mask))
     if 0 < top * unit < request.mask_threshold and not request.invert_mask:
         raise MaskError(
-            f"mask {request.mask} marks nothing in any frame: its brightest pixel is {top * unit:g} of 255, below the threshold "
-            f"{request.mask_threshold:g}; white = missing; give a lower `mask_threshold` or repaint the mask"
+            f"mask {request.mask} marks nothing in any frame: its brightest pixel is {top * unit:g} of 255, below the "
+            f"threshold {request.mask_threshold:g}; white = missing; give a lower `mask_threshold` or repaint the mask"
         )
     return Moving(masks, numbers, unit, request.mask_threshold, request.invert_mask, request.mask_dilate)

@@ -1,4 +1,6 @@
-"""One region completed, here or in another process: a small description and arrays go in, what the store keeps comes out."""
+"""One region completed, here or in another process: a small description and arrays go in, what the store keeps comes
+out.
+"""
 
 import time
 from dataclasses import dataclass, replace
@@ -119,7 +121,17 @@ def _complete(job, values, observed, wanted, truths, monitor):
     if job.fields:
         given = tuple(None if array is None else fields.apart(array, job.fields) for array in given)
         further = {name: np.logical_and(*apart(rows)) if name == "source" else rows for name, rows in further.items()}
-    done = apply(method, job.config, *given[:2], rng=rng, path=job.path, monitor=monitor, span=job.span, wanted=given[2], **further)
+    done = apply(
+        method,
+        job.config,
+        *given[:2],
+        rng=rng,
+        path=job.path,
+        monitor=monitor,
+        span=job.span,
+        wanted=given[2],
+        **further,
+    )
     if job.fields:
         done = fields.in_frames(done, job.fields)
     del values, given
@@ -137,7 +149,11 @@ def _complete(job, values, observed, wanted, truths, monitor):
             continue
         place = (..., region.first - region.start + number) if job.in_time else ...
         absent = wanted[place]
-        guessed = np.zeros_like(absent) if done.invented is None else _invented(done.invented[inside], place, job.in_time, absent)
+        guessed = (
+            np.zeros_like(absent)
+            if done.invented is None
+            else _invented(done.invented[inside], place, job.in_time, absent)
+        )
         invented += int(np.count_nonzero(in_any_channel(guessed)))
         estimated = absent | observed[place] if estimates_known(job.config) else absent
         kept.append(stored[place][estimated])
@@ -165,6 +181,8 @@ def deviation_dtype(dtype):
 
 
 def _invented(invented, place, in_time, absent):
-    """Entries of a frame that were invented, from the (H, W) or, of frames that follow each other, (H, W, T) pixels of a completion."""
+    """Entries of a frame that were invented, from the (H, W) or, of frames that follow each other, (H, W, T) pixels of
+    a completion.
+    """
     pixels = invented[place] if in_time else invented
     return absent & pixels.reshape(*pixels.shape, *(1,) * (absent.ndim - 2))

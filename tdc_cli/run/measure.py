@@ -32,7 +32,9 @@ def _range(truth):
 
 
 def measures_for(plan):
-    """What takes the measures of frames, with ``add(number, truth, estimate, observed)`` and ``result()``; None where no truth is known."""
+    """What takes the measures of frames, with ``add(number, truth, estimate, observed)`` and ``result()``; None where
+    no truth is known.
+    """
     truth, source = plan.incomplete.truth, plan.incomplete.source
     if truth is None:
         return None

@@ -1,5 +1,7 @@
-"""One declaration for an option: from it come the check of its value, the command line's option with its help and its key in a
-configuration file, the row in docs/cli.md, the entry in the report, and its part in the fingerprint of finished regions."""
+"""One declaration for an option: from it come the check of its value, the command line's option with its help and its
+key in a configuration file, the row in docs/cli.md, the entry in the report, and its part in the fingerprint of
+finished regions.
+"""
 
 import numbers
 from dataclasses import MISSING, dataclass, field, fields
@@ -18,8 +20,8 @@ class Option(Bounds):
     help : str or dict of str to str
         One text for all kinds of input, or one for each.
     form : str
-        How a value is written: ``text``, ``path``, ``flag``, ``switch`` (on, off or unsaid), ``number``, ``count``, ``choice``, or a
-        word for which `cli.options` has a type of its own.
+        How a value is written: ``text``, ``path``, ``flag``, ``switch`` (on, off or unsaid), ``number``, ``count``,
+        ``choice``, or a word for which `cli.options` has a type of its own.
     choices : tuple of str, or dict of str to tuple
         For all kinds of input, or for each.
     metavar : str, dict, or None
@@ -58,7 +60,9 @@ def option(default=MISSING, **declared):
 
 
 def options_of(cls, kind):
-    """Name to (`Option`, default) of the options that a dataclass has for one kind of input, in the order of their declaration."""
+    """Name to (`Option`, default) of the options that a dataclass has for one kind of input, in the order of their
+    declaration.
+    """
     found = {f.name: (f.metadata["option"], f.default) for f in fields(cls) if "option" in f.metadata}
     return {name: (declared, declared.defaults.get(kind, default))
             for name, (declared, default) in found.items() if kind in declared.scope}  # fmt: skip

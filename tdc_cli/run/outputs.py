@@ -44,7 +44,9 @@ def check_paths(wanted, *, replace=False, make_folders=False, standard=(), folde
         real = os.path.realpath(path)
         for role, source in {**wanted.sources, **wanted.consulted}.items():
             # The reference may well be the input itself, but no result may replace something that is read.
-            if source is not None and (real == os.path.realpath(source) or (path.exists() and _same_file(path, source))):
+            if source is not None and (
+                real == os.path.realpath(source) or (path.exists() and _same_file(path, source))
+            ):
                 raise OutputError(f"{path}: is the {role} itself; name another file")
             if source is not None and _within(real, os.path.realpath(source)):
                 raise OutputError(f"{path}: lies in the folder {source}, the {role}; name a place outside of it")
@@ -54,10 +56,14 @@ def check_paths(wanted, *, replace=False, make_folders=False, standard=(), folde
             raise OutputError(f"{path}: named twice, as {seen[real]} and as {name}; give each result a file of its own")
         for other, what in seen.items():
             if _within(real, other) or _within(other, real):
-                raise OutputError(f"{path}: {name} and {what} lie one in the other; give each result a place of its own")
+                raise OutputError(
+                    f"{path}: {name} and {what} lie one in the other; give each result a place of its own"
+                )
         seen[real] = name
         if files.waits(path) or os.path.islink(real):
-            raise OutputError(f"{path}: is a pipe, a socket, a disk, or a link to itself; name a file, or - for standard output")
+            raise OutputError(
+                f"{path}: is a pipe, a socket, a disk, or a link to itself; name a file, or - for standard output"
+            )
         if not path.parent.is_dir() and not make_folders:
             raise OutputError(f"{path}: folder {path.parent} does not exist; create it first")
         there = path.is_file() or (path.is_dir() and any(path.iterdir()))
@@ -81,7 +87,8 @@ def check_extensions(request, uncertainty=UNCERTAINTY_FORMATS):
 
 
 def check_spared(wanted, reads):
-    """OutputError if a result would take the place of a file that is read, whatever its name, or of a folder that holds one.
+    """OutputError if a result would take the place of a file that is read, whatever its name, or of a folder that holds
+    one.
 
     Parameters
     ----------
@@ -105,7 +112,10 @@ def _check_standard(name, path, standard):
     if name not in standard:
         raise OutputError(f"{path}: only the completed input goes to standard output; name a file for the {name}")
     if not _takes_data(sys.stdout):
-        raise OutputError(f"{path}: standard output is a terminal or closed; lead it into a file or a program, as in 'tdc ... -o - > FILE'")
+        raise OutputError(
+            f"{path}: standard output is a terminal or closed; lead it into a file or a program, as in 'tdc ... -o - > "
+            "FILE'"
+        )
 
 
 def _takes_data(stream):

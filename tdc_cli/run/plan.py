@@ -29,7 +29,8 @@ from .solve import estimates_known, gives_uncertainty
 from .store import Folder, Memory
 from .unchanged import Snapshot
 
-# Bytes of an entry that waits for a worker elsewhere: a double and whether it is observed, as they are and as they are sent.
+# Bytes of an entry that waits for a worker elsewhere: a double and whether it is observed, as they are and as they are
+# sent.
 _SENT = 18
 
 
@@ -134,14 +135,21 @@ class Plan:
         """The entry `input` of the report."""
         source = self.source
         shape = list(source.shape)
-        said = {"path": source.path, "sha256": source.sha256, "shape": shape, "dtype": str(source.dtype), "mode": source.mode}
+        said = {
+            "path": source.path,
+            "sha256": source.sha256,
+            "shape": shape,
+            "dtype": str(source.dtype),
+            "mode": source.mode,
+        }
         if not self.incomplete.in_time:
             return said
         rate = None if source.rate is None else str(source.rate)
         return said | {"shape": [source.count, *shape], "frames": source.count, "rate": rate}
 
     def by_workers(self, count):
-        """The same on so many workers elsewhere, or on as many as regions can be held for; with one thread each unless asked.
+        """The same on so many workers elsewhere, or on as many as regions can be held for; with one thread each unless
+        asked.
 
         What travels to them waits here meanwhile: values, what is observed, and both once more while they are sent.
         """
@@ -208,7 +216,11 @@ def _prepare(request, monitor):
     source = sources.read(request, hasattr(method.load(), "margin"))
     warnings = sink.fit(request, source)
     begin, end = frame_range(request.frames, source.count)
-    numbers = range(source.count) if request.mask_frames is None else frame_numbers(request.mask_frames, source.count, "mask_frames")
+    numbers = (
+        range(source.count)
+        if request.mask_frames is None
+        else frame_numbers(request.mask_frames, source.count, "mask_frames")
+    )
     config = configure.configure(request, method, source)
     truth, reasons = sources.truth(request, source)
     decision = decide(request, source, tuple(numbers), begin, end)
@@ -216,9 +228,20 @@ def _prepare(request, monitor):
     incomplete = Incomplete(source, decision.holes, begin, end, request.add_noise, request.seed, truth)
     seen = survey(incomplete, monitor, method.by_channel, None if request.kind == TENSOR else method.undivided)
     decision, more = _checked(request, incomplete, decision, seen)
-    if copied is not None and not incomplete.in_time and not (copied & ~in_any_channel(~next(incomplete.frames()).observed)).any():
-        raise MaskError(f"source {request.source} lies wholly within the holes of {source.path}: nothing is left to copy")
-    if incomplete.in_time and truth is not None and truth.dtype.kind == "f" and not np.isfinite([seen.low, seen.high]).all():
+    if (
+        copied is not None
+        and not incomplete.in_time
+        and not (copied & ~in_any_channel(~next(incomplete.frames()).observed)).any()
+    ):
+        raise MaskError(
+            f"source {request.source} lies wholly within the holes of {source.path}: nothing is left to copy"
+        )
+    if (
+        incomplete.in_time
+        and truth is not None
+        and truth.dtype.kind == "f"
+        and not np.isfinite([seen.low, seen.high]).all()
+    ):
         incomplete = replace(incomplete, truth=None)
         reasons.append("metrics are null: the truth has entries that are not finite")
     if not incomplete.in_time and source.dtype.kind == "f":  # values too large to compute with
@@ -230,11 +253,16 @@ def _prepare(request, monitor):
     count = int(seen.counts.sum())
     missing = missing_of(decision, source.count * incomplete.entries, count, int(seen.pixels.sum()), seen.grey_levels)
     division = divided(request, method, config, incomplete, seen)
-    fingerprint = {**request.fingerprint(), "input": source.sha256, "mask_sha256": decision.sha256, "config": str(config),
-                   "truth": None if truth is None else truth.sha256,
-                   "kept": None if request.sources["keep"] is None else digest(request.sources["keep"]),
-                   "copied": None if copied is None else hashlib.sha256(copied.tobytes()).hexdigest(),
-                   "regions": [[r.used, r.seen] for r in division.regions]}  # fmt: skip
+    fingerprint = {
+        **request.fingerprint(),
+        "input": source.sha256,
+        "mask_sha256": decision.sha256,
+        "config": str(config),
+        "truth": None if truth is None else truth.sha256,
+        "kept": None if request.sources["keep"] is None else digest(request.sources["keep"]),
+        "copied": None if copied is None else hashlib.sha256(copied.tobytes()).hexdigest(),
+        "regions": [[r.used, r.seen] for r in division.regions],
+    }
     kept = kind == CLIP or (division.tiled and str(request.output) != STANDARD and request.variants is None)
     store = Folder(_store_folder(request), fingerprint) if kept else Memory()
     store.check(resume=request.resume, replace=request.overwrite or request.skip_existing, output=request.output)
@@ -253,15 +281,20 @@ def _store_folder(request):
 
 
 def _checked(request, incomplete, decision, seen):
-    """Refuse holes that leave nothing to do or nothing to start from; the decision with what NaN adds to it, and a list of warnings."""
+    """Refuse holes that leave nothing to do or nothing to start from; the decision with what NaN adds to it, and a list
+    of warnings.
+    """
     source, entries = incomplete.source, incomplete.entries
     inside, kept = (counts[incomplete.begin : incomplete.end] for counts in (seen.counts, seen.kept))
     if not inside.any():
         if not request.names_holes:
-            raise ConfigError(f"{source.path}: nothing says what is missing; give {_ways(request.kind, source.has_alpha)}")
+            raise ConfigError(
+                f"{source.path}: nothing says what is missing; give {_ways(request.kind, source.has_alpha)}"
+            )
         if incomplete.in_time and request.mask_color is not None:
             raise MaskError(
-                f"{source.path}: no pixel of any frame has the color {request.mask_color}; give another color or a `mask_tolerance`"
+                f"{source.path}: no pixel of any frame has the color {request.mask_color}; give another color or a "
+                "`mask_tolerance`"
             )
         if incomplete.in_time and request.mask is not None:
             said = f"nothing is marked as missing in frames {incomplete.begin} to {incomplete.end - 1}"
@@ -272,18 +305,22 @@ def _checked(request, incomplete, decision, seen):
         raise MaskError(f"{source.path}: {every} is missing{either}: nothing is left to complete from")
     decision = with_values(request, source, decision, seen.by_value)
     if kept.any() and not request.keeps_nodata:
-        decision = replace(decision, notes=(*decision.notes, f"keep {request.keep}: {kept.sum()} entries stay as they are"))
+        decision = replace(
+            decision, notes=(*decision.notes, f"keep {request.keep}: {kept.sum()} entries stay as they are")
+        )
     warnings = list(decision.warnings)
     if decision.moving and inside.sum() > 0.5 * inside.size * entries:
         warnings.append(
-            f"mask {request.mask} marks {inside.sum() / (inside.size * entries):.1%} of the pixels as missing; white = missing: if it is "
+            f"mask {request.mask} marks {inside.sum() / (inside.size * entries):.1%} of the pixels as missing; white = "
+            "missing: if it is "
             "meant the other way round, " + ("leave out `invert_mask`" if request.invert_mask else "use `invert_mask`")
         )
     if request.kind == TENSOR:
         frame = next(incomplete.frames())
         warnings += [
-            f"nothing is known in {count} of {source.shape[mode]} slices of mode {mode}: low rank does not tell how these differ from the "
-            "others" for mode, count in holes.empty_slices(frame.observed, frame.absent).items()
+            f"nothing is known in {count} of {source.shape[mode]} slices of mode {mode}: low rank does not tell how "
+            "these differ from the others"
+            for mode, count in holes.empty_slices(frame.observed, frame.absent).items()
         ]
     return decision, warnings
 
@@ -291,7 +328,10 @@ def _checked(request, incomplete, decision, seen):
 def _ways(kind, has_alpha):
     """How a user can say what is missing, in words."""
     if kind == TENSOR:
-        return "`mask=FILE` (any number but 0 = missing), NaN in the tensor, or `missing_ratio=0.5` to hide half of a whole one"
+        return (
+            "`mask=FILE` (any number but 0 = missing), NaN in the tensor, "
+            "or `missing_ratio=0.5` to hide half of a whole one"
+        )
     what, name = ("picture", "FILE") if kind == PICTURE else ("clip", "PATH")
     transparent = " (or `mask=alpha`: what is transparent)" if has_alpha else ""
     return f"`mask={name}` (white = missing){transparent}, or `missing_ratio=0.5` to hide half of a whole {what}"

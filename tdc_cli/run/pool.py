@@ -22,8 +22,8 @@ class WorkerKilled(BrokenExecutor):
 class Processes(ThreadPoolExecutor):
     """Executor whose calls run in processes of their own, which Ctrl-C does not reach.
 
-    Processes are told what to do through pipes, so that no shared memory is needed; each has a thread here, which waits for it. Where a
-    ``with`` block ends by an exception, all that is being worked on ends at once.
+    Processes are told what to do through pipes, so that no shared memory is needed; each has a thread here, which waits
+    for it. Where a ``with`` block ends by an exception, all that is being worked on ends at once.
 
     Parameters
     ----------
@@ -172,8 +172,8 @@ def _settle(parent):
 def _sheltered():
     """Within the block a process is started that never hears of Ctrl-C and does not import from the current folder.
 
-    Python puts that folder before all others on the import path of a process that it starts, unless PYTHONSAFEPATH is set, and an empty
-    name on the path of this one, which the other gets, stands for it, too.
+    Python puts that folder before all others on the import path of a process that it starts, unless PYTHONSAFEPATH is
+    set, and an empty name on the path of this one, which the other gets, stands for it, too.
     """
     with _STARTING:  # what is changed here belongs to all threads
         safe, path = os.environ.get("PYTHONSAFEPATH"), sys.path[:]

@@ -1,6 +1,7 @@
 """What is completed at a time: a box of frames, rows and columns, and a margin that the method sees around it.
 
-A picture is cut into tiles of rows and columns, a clip into runs of frames, and these into tiles where they would take too much memory.
+A picture is cut into tiles of rows and columns, a clip into runs of frames, and these into tiles where they would take
+too much memory.
 """
 
 import itertools
@@ -88,7 +89,8 @@ class Region:
 
 
 class Coverage:
-    """Where something is missing, and where something is known, by blocks of `BLOCK` x `BLOCK` pixels; of many frames all together.
+    """Where something is missing, and where something is known, by blocks of `BLOCK` x `BLOCK` pixels; of many frames
+    all together.
 
     Parameters
     ----------
@@ -116,7 +118,9 @@ class Coverage:
         self.known = np.zeros((*blocks, self._channels if by_channel else 1), dtype=bool)
 
     def add(self, observed, absent, row=0):
-        """Take in rows of a frame from number `row` on, a multiple of `BLOCK`: what is observed, and what is to be filled, bool."""
+        """Take in rows of a frame from number `row` on, a multiple of `BLOCK`: what is observed, and what is to be
+        filled, bool.
+        """
         starts = [np.arange(0, n, BLOCK) for n in observed.shape[:2]]
         place = slice(row // BLOCK, row // BLOCK + len(starts[0]))
         counts, missing = (_sums(a, starts) for a in (observed, absent))
@@ -144,7 +148,8 @@ class Coverage:
         return deepest * (self.missing > 0)
 
     def box(self, everything=False):
-        """Rows and columns of the blocks in which all that is missing lies, ``((row, end), (column, end))``; or of all."""
+        """Rows and columns of the blocks in which all that is missing lies, ``((row, end), (column, end))``; or of all.
+        """
         if everything:
             return tuple((0, n) for n in self.size)
         sides = [np.flatnonzero(self.missing.any(axis=axis)) for axis in (1, 0)]
@@ -169,8 +174,8 @@ def _blocks(start, stop):
 def divide(changed, begin, end, most, margin, size):
     """Regions of whole frames that hold all frames that are to be estimated.
 
-    Frames farther than `margin` from all of them are left out, unless all frames together are no more than `most`: then they are one
-    region.
+    Frames farther than `margin` from all of them are left out, unless all frames together are no more than `most`: then
+    they are one region.
 
     Parameters
     ----------
@@ -292,7 +297,9 @@ def tiles(coverage, side, margin, *, everything=False, undivided=()):
 
 
 def _cuts(start, end, side):
-    """Parts of an axis of much the same length, `side` or a little more at most; they begin with a block, as `start` does."""
+    """Parts of an axis of much the same length, `side` or a little more at most; they begin with a block, as `start`
+    does.
+    """
     count = -(-(end - start) // side)
     cuts = sorted({start + i * (end - start) // count // BLOCK * BLOCK for i in range(count)})
     return list(pairwise([*cuts, end]))
@@ -303,7 +310,8 @@ def _grown(box, margin, size):
 
 
 def tiled(regions, planes):
-    """Every region of whole frames cut into the tiles `planes`, a list of (used, seen); in the order of their frames."""
+    """Every region of whole frames cut into the tiles `planes`, a list of (used, seen); in the order of their frames.
+    """
     return tuple(Region((r.used[0], *used), (r.seen[0], *seen)) for r in regions for used, seen in planes)
 
 
@@ -322,7 +330,10 @@ def samples(coverage, channels, rng):
         In the order of rows, then columns.
     """
     corners = [range(0, max(1, n - SAMPLE + 1), BLOCK * (SAMPLE // BLOCK)) for n in coverage.size]
-    squares = [tuple((start, min(start + SAMPLE, n)) for start, n in zip(place, coverage.size)) for place in itertools.product(*corners)]
+    squares = [
+        tuple((start, min(start + SAMPLE, n)) for start, n in zip(place, coverage.size))
+        for place in itertools.product(*corners)
+    ]
     misses, seen = np.array([coverage.within(*square) for square in squares], dtype=float).T
     entries = channels * np.array([np.prod([b - a for a, b in square]) for square in squares])
     able = seen > LEAST_OBSERVED * entries

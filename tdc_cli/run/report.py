@@ -1,7 +1,7 @@
 """The report of a run, as JSON and as text.
 
-The layout is fixed by `SCHEMA` and versioned by its name: fields may be added within version 1, never removed or renamed.
-Numbers are finite: what has no value is null, and `warnings` says why.
+The layout is fixed by `SCHEMA` and versioned by its name: fields may be added within version 1, never removed or
+renamed. Numbers are finite: what has no value is null, and `warnings` says why.
 """
 
 import json
@@ -62,8 +62,15 @@ SCHEMA = {
                     "mode": _TEXT,
                 },
                 optional={
-                    "frames": {"type": "integer", "minimum": 1, "description": "of a clip, whose shape begins with them"},
-                    "rate": {**_TEXT, "description": "frames a second of a clip, such as 30000/1001; null where there is none"},
+                    "frames": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "description": "of a clip, whose shape begins with them",
+                    },
+                    "rate": {
+                        **_TEXT,
+                        "description": "frames a second of a clip, such as 30000/1001; null where there is none",
+                    },
                 },
             ),
             "missing": _object(
@@ -71,10 +78,16 @@ SCHEMA = {
                     "source": {"enum": list(SAID_BY)},
                     "pattern": _TEXT,
                     "count": {**_COUNT, "description": "missing entries, channels apart"},
-                    "pixels": {**_COUNT, "description": "positions with any channel missing; of tensors the same as count"},
+                    "pixels": {
+                        **_COUNT,
+                        "description": "positions with any channel missing; of tensors the same as count",
+                    },
                     "ratio": {**_SHARE, "description": "count / number of entries"},
                     "mask": _TEXT,
-                    "grey_levels": {**_COUNT, "description": "pixels of the mask neither black nor white, or partly transparent"},
+                    "grey_levels": {
+                        **_COUNT,
+                        "description": "pixels of the mask neither black nor white, or partly transparent",
+                    },
                 }
             ),
             "method": _object({"name": {"type": "string"}, "parameters": {"type": "object"}}),
@@ -92,7 +105,10 @@ SCHEMA = {
                 nullable=True,
                 description="of the residual; in fractions of the full range for integer pictures",
             ),
-            "noise_std": {**_NUMBER, "description": "given or learnt; in fractions of the full range for integer pictures"},
+            "noise_std": {
+                **_NUMBER,
+                "description": "given or learnt; in fractions of the full range for integer pictures",
+            },
             "diagnostics": {
                 "type": ["object", "null"],
                 "properties": {
@@ -107,13 +123,20 @@ SCHEMA = {
             },
             "uncertainty": _object(
                 {
-                    "mean_sd": {**_NUMBER, "description": "over the estimated entries, in the units of the output's own values"},
-                    "coverage90": {**_SHARE, "description": "share of missing entries whose truth lies in the 90 % interval"},
+                    "mean_sd": {
+                        **_NUMBER,
+                        "description": "over the estimated entries, in the units of the output's own values",
+                    },
+                    "coverage90": {
+                        **_SHARE,
+                        "description": "share of missing entries whose truth lies in the 90 % interval",
+                    },
                     "held_out": _object(
                         {"count": {"type": "integer"}, "coverage90": _SHARE},
                         nullable=True,
-                        description="observed entries hidden to calibrate the standard deviations, and the share of them inside their "
-                        "90 % interval, each half judged by the scale fitted to the other",
+                        description="observed entries hidden to calibrate the standard deviations, and the share of "
+                                    "them inside their 90 % interval, each half judged by the scale fitted to the "
+                                    "other",
                     ),
                 },
                 nullable=True,
@@ -127,13 +150,20 @@ SCHEMA = {
                     ),
                     "incomplete": _object(**_MEASURES, description="of the input with holes as 0"),
                     "low_rank": _object(
-                        {"rre": _NUMBER}, nullable=True, more=True, description="of the low-rank part alone; synthetic problems"
+                        {"rre": _NUMBER},
+                        nullable=True,
+                        more=True,
+                        description="of the low-rank part alone; synthetic problems",
                     ),
-                    "oracle_floor": {**_NUMBER, "description": "rre over all entries of an oracle that knows all but the missing residual"},
+                    "oracle_floor": {
+                        **_NUMBER,
+                        "description": "rre over all entries of an oracle that knows all but the missing residual",
+                    },
                     "frames": {
                         "type": ["array", "null"],
                         "items": _object({"frame": _COUNT, "psnr": _NUMBER, "ssim": _NUMBER, "missing_psnr": _NUMBER}),
-                        "description": "of every frame of a clip, whose PSNR above is of the pooled squared error, and SSIM the mean",
+                        "description": "of every frame of a clip, whose PSNR above is of the pooled squared error, and "
+                                       "SSIM the mean",
                     },
                 },
                 nullable=True,
@@ -143,15 +173,17 @@ SCHEMA = {
                 {key: {"type": "number", "minimum": 0} for key in ("read", "compile", "complete", "write", "total")},
                 description="seconds",
             ),
-            "environment": _object({"python": {"type": "string"}, "threads": {"type": "integer", "minimum": 1}}, more=True),
+            "environment": _object(
+                {"python": {"type": "string"}, "threads": {"type": "integer", "minimum": 1}}, more=True
+            ),
             "outputs": _map({"type": "string"}),
             "warnings": {"type": "array", "items": {"type": "string"}},
         },
         optional={
             "invented": {
                 **_COUNT,
-                "description": "pixels that were copied from what looks alike: their standard deviation is the spread among equally good "
-                "sources, and no interval; absent where everything was predicted",
+                "description": "pixels that were copied from what looks alike: their standard deviation is the spread "
+                               "among equally good sources, and no interval; absent where everything was predicted",
             },
             "variants": {
                 "type": "array",
@@ -165,7 +197,10 @@ SCHEMA = {
                     "kind": {"type": "string"},
                     "rank": _COUNT,
                     "noise_std": _NUMBER,
-                    "mixture": {**_object(_MIXTURE), "description": "as drawn from; the precision of a part that is constant is null"},
+                    "mixture": {
+                        **_object(_MIXTURE),
+                        "description": "as drawn from; the precision of a part that is constant is null",
+                    },
                     "weights": _object(
                         {"true": _NUMBERS, "found": {"type": ["array", "null"], "items": _NUMBER}},
                         description="absolute CP weights for factor columns of unit root mean square, largest first",
@@ -267,14 +302,23 @@ class Report:
         if found:
             lines.append("  " + ", ".join(found))
         if self.invented:
-            lines.append(f"  {self.invented} pixels invented: their uncertainty is the spread among equally good sources, no interval")
+            lines.append(
+                f"  {self.invented} pixels invented: their uncertainty is the spread among equally good sources, no "
+                "interval"
+            )
         if self.variants:
             first, *_, last = (answer["seed"] for answer in self.variants)
             lines.append(f"  {len(self.variants)} answers, of seeds {first} to {last}")
         if self.metrics:
-            for label, key in (("all entries", "all"), ("missing entries", "missing"), ("before, holes as 0", "incomplete")):
+            for label, key in (
+                ("all entries", "all"),
+                ("missing entries", "missing"),
+                ("before, holes as 0", "incomplete"),
+            ):
                 found = self.metrics[key]
-                shown = [f"{m.title} {found[m.key]:.{m.digits}f}{m.unit}" for m in MEASURES if found.get(m.key) is not None]
+                shown = [
+                    f"{m.title} {found[m.key]:.{m.digits}f}{m.unit}" for m in MEASURES if found.get(m.key) is not None
+                ]
                 if shown:
                     lines.append(f"  {label}: {', '.join(shown)}")
         for key, path in self.outputs.items():
@@ -302,7 +346,10 @@ def _channels(described):
 def dumps(values, indent=2):
     """JSON text with a final newline, in which no character that gives orders to a terminal stands as it is."""
     text = json.dumps(values, indent=indent, ensure_ascii=False, allow_nan=False)
-    return re.sub("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+    return (
+        re.sub("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", lambda found: f"\\u{ord(found[0]):04x}", text)
+        + "\n"
+    )
 
 
 def plain(value, where="", reasons=None):

@@ -109,10 +109,15 @@ def counted(mean, sd, estimated, absent, truth):
     Returns
     -------
     dict
-        ``estimated`` entries and the sum ``sd`` of their standard deviations; ``missing`` entries whose truth is known, and those of them
-        ``inside`` their 90 % interval.
+        ``estimated`` entries and the sum ``sd`` of their standard deviations; ``missing`` entries whose truth is known,
+        and those of them ``inside`` their 90 % interval.
     """
-    sums = {"estimated": int(np.count_nonzero(estimated)), "sd": float(sd[estimated].sum(dtype=float)), "missing": 0, "inside": 0}
+    sums = {
+        "estimated": int(np.count_nonzero(estimated)),
+        "sd": float(sd[estimated].sum(dtype=float)),
+        "missing": 0,
+        "inside": 0,
+    }
     judged = absent & np.isfinite(truth) if truth is not None else np.zeros_like(absent)
     if judged.any():
         sums["missing"] = int(np.count_nonzero(judged))

@@ -1,4 +1,5 @@
-"""Where values come from: a picture and a tensor are read whole, a clip frame by frame, and all are gone through alike."""
+"""Where values come from: a picture and a tensor are read whole, a clip frame by frame, and all are gone through alike.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -152,11 +153,18 @@ def truth(request, source):
     values = found.media.colour
     if request.kind == PICTURE:
         rows = stored.row_slices(values.shape)
-        if found.full_range is None and request.keep is None and not all(np.isfinite(values[part]).all() for part in rows):
+        if (
+            found.full_range is None
+            and request.keep is None
+            and not all(np.isfinite(values[part]).all() for part in rows)
+        ):
             return None, ["metrics are null: the truth has entries that are not finite"]
         return found, []
     if values.dtype.kind == "f" and np.isinf(values).any():
-        raise InputError(f"{found.path}: {np.isinf(values).sum()} values are infinite; NaN marks missing entries, infinity is refused")
+        raise InputError(
+            f"{found.path}: {np.isinf(values).sum()} values are infinite; NaN marks missing entries, infinity is "
+            "refused"
+        )
     return (found if values.dtype.kind != "f" or not np.isnan(values).all() else None), []
 
 
@@ -172,7 +180,9 @@ def _reference(request, source):
         same = (lambda s: s.dtype) if kind == PICTURE else (lambda s: s.full_range)
         alike = alike and same(reference) == same(source)
     if not alike:
-        raise InputError(f"reference {path} is {size(reference)} but {what} {source.path} is {size(source)}; they must be alike")
+        raise InputError(
+            f"reference {path} is {size(reference)} but {what} {source.path} is {size(source)}; they must be alike"
+        )
     if kind != CLIP:
         check_size(reference.media.colour, f"reference {path}", "scale input and reference down")
     return reference

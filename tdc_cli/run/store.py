@@ -95,13 +95,15 @@ class Folder:
         """
         if self.folder.is_symlink():
             raise OutputError(
-                f"{output}: finished regions would be kept in {self.folder}, which is a link; move it away, or name another output"
+                f"{output}: finished regions would be kept in {self.folder}, which is a link; move it away, or name "
+                "another output"
             )
         if not self.folder.exists():
             return
         if not self.folder.is_dir():
             raise OutputError(
-                f"{output}: finished regions would be kept in {self.folder}, which is a file; move it away, or name another output"
+                f"{output}: finished regions would be kept in {self.folder}, which is a file; move it away, or name "
+                "another output"
             )
         if self._busy():
             raise _taken(output)
@@ -109,13 +111,13 @@ class Folder:
             return
         if resume and self._known() not in (None, self._fingerprint):
             raise ConfigError(
-                f"`resume`: the finished regions in {self.folder} are of another input, other options or another version; repeat those, or "
-                "begin anew with `overwrite` in place of `resume`"
+                f"`resume`: the finished regions in {self.folder} are of another input, other options or another "
+                "version; repeat those, or begin anew with `overwrite` in place of `resume`"
             )
         if not resume and not replace:
             raise OutputError(
-                f"{output}: a run that did not come to its end has left finished regions in {self.folder}; go on with `resume`, or begin "
-                "anew with `overwrite`"
+                f"{output}: a run that did not come to its end has left finished regions in {self.folder}; go on with "
+                "`resume`, or begin anew with `overwrite`"
             )
 
     def open(self, resume, output):

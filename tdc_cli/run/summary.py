@@ -19,7 +19,13 @@ _COUNT = {"type": "integer", "minimum": 0}
 
 
 def _object(properties, **more):
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False, **more}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+        **more,
+    }
 
 
 _REPORT = {key: value for key, value in report.SCHEMA.items() if not key.startswith("$")}
@@ -46,7 +52,8 @@ SCHEMA = {
                         "error": {"type": ["string", "null"]},
                         "report": {
                             "anyOf": [{"type": "null"}, {"$ref": "#/$defs/report"}],
-                            "description": "of this run, or of the earlier one whose report file was found beside a skipped picture",
+                            "description": "of this run, or of the earlier one whose report file was found beside a "
+                                           "skipped picture",
                         },
                     }
                 ),
@@ -57,13 +64,18 @@ SCHEMA = {
                     **dict.fromkeys(STATUSES, _COUNT),
                     "ignored": _object(
                         dict.fromkeys(("hidden", "other", "masks", "folders"), _COUNT),
-                        description="passed over: hidden files, other kinds of files, masks beside their pictures, folders not entered",
+                        description="passed over: hidden files, other kinds of files, masks beside their pictures, "
+                                    "folders not entered",
                     ),
                 }
             ),
             "seconds": {"type": "number", "minimum": 0},
             "environment": _object(
-                {"python": {"type": "string"}, "jobs": {"type": "integer", "minimum": 1}, "threads": {"type": "integer", "minimum": 1}},
+                {
+                    "python": {"type": "string"},
+                    "jobs": {"type": "integer", "minimum": 1},
+                    "threads": {"type": "integer", "minimum": 1},
+                },
                 description="threads of each job",
             ),
         }
@@ -156,7 +168,15 @@ class Summary:
             made = record.report or {}
             height, width = made["input"]["shape"][:2] if made else (None, None)
             figures = [_at(made, way) for way in _COLUMNS.values()]
-            row = [record.path, record.status, record.error, width, height, *figures, "; ".join(made.get("warnings", ()))]
+            row = [
+                record.path,
+                record.status,
+                record.error,
+                width,
+                height,
+                *figures,
+                "; ".join(made.get("warnings", ())),
+            ]
             table.writerow(map(cell, row))
         return text.getvalue()
 

@@ -16,7 +16,8 @@ def available():
 def limited(count):
     """Within the block, BLAS and OpenMP (and numba's kernels, where they are loaded) use at most `count` threads.
 
-    SciPy's transforms, which use one unless told, and what is shared out among as many threads as they may use, get `count`.
+    SciPy's transforms, which use one unless told, and what is shared out among as many threads as they may use, get
+    `count`.
 
     Parameters
     ----------

@@ -7,7 +7,8 @@ from pathlib import Path
 from ..errors import InputError
 from ..names import STANDARD
 
-# A folder with more files than this is known by its own time alone: looking at a million files twice would take minutes.
+# A folder with more files than this is known by its own time alone: looking at a million files twice would take
+# minutes.
 MOST_FILES = 100_000
 
 
@@ -51,7 +52,10 @@ class Snapshot:
         """InputError where a file has been changed, replaced or removed since."""
         for path, before in self.seen.items():
             if _identity(path) != before:
-                raise InputError(f"{path}: was changed while it was worked on, so that nothing is written; run again when it is left alone")
+                raise InputError(
+                    f"{path}: was changed while it was worked on, so that nothing is written; run again when it is "
+                    "left alone"
+                )
 
 
 def _identity(path):

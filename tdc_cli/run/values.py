@@ -5,7 +5,8 @@ import numpy as np
 from ..errors import InputError, NumericalError
 from ..media.tensor import LARGEST_INTEGER
 
-# Values beyond this size are refused: sums over all entries of a picture would not be finite. `float64` ends at 1.8e308.
+# Values beyond this size are refused: sums over all entries of a picture would not be finite. `float64` ends at
+# 1.8e308.
 LARGEST_VALUE = 1e290
 
 
@@ -51,11 +52,15 @@ def unscaled(values, dtype, full_range, path):
         return np.clip(np.rint(values * full_range), 0, full_range).astype(dtype)
     if dtype.kind in "iu":
         bounds = np.iinfo(dtype)
-        return np.clip(np.rint(values), max(bounds.min, -LARGEST_INTEGER), min(bounds.max, LARGEST_INTEGER)).astype(dtype)
+        return np.clip(np.rint(values), max(bounds.min, -LARGEST_INTEGER), min(bounds.max, LARGEST_INTEGER)).astype(
+            dtype
+        )
     with np.errstate(over="ignore"):
         stored = values.astype(dtype)
     if np.isinf(stored).any():
-        raise NumericalError(f"{path}: {np.isinf(stored).sum()} values are too large for {dtype}; give the input as float64")
+        raise NumericalError(
+            f"{path}: {np.isinf(stored).sum()} values are too large for {dtype}; give the input as float64"
+        )
     return stored
 
 
@@ -69,4 +74,7 @@ def check_size(values, name, advice):
     """Refuse finite values that no longer can be added up; InputError."""
     largest = np.nanmax(np.abs(values), initial=0.0)
     if largest > LARGEST_VALUE:
-        raise InputError(f"{name}: values up to {largest:.3g} are too large to compute with, the limit is {LARGEST_VALUE:g}; {advice}")
+        raise InputError(
+            f"{name}: values up to {largest:.3g} are too large to compute with, the limit is {LARGEST_VALUE:g}; "
+            f"{advice}"
+        )

@@ -42,8 +42,8 @@ def solve(plan, monitor=methods.silent, executor=None):
     ----------
     plan : Plan
     monitor : callable
-        Called as ``monitor(done, total, label)``: of one region as its method does; of several tiles with the label "pixels", of frames
-        that follow each other with "frames", and the share of a region that is done.
+        Called as ``monitor(done, total, label)``: of one region as its method does; of several tiles with the label
+        "pixels", of frames that follow each other with "frames", and the share of a region that is done.
     executor : concurrent.futures.Executor or None
         Does the work, `plan.workers` regions at a time, in place of processes of this program.
 
@@ -85,12 +85,15 @@ def _worked_on(calls, executor, workers, progress):
                 yield region, future.result()
             except BrokenExecutor as error:
                 raise WorkerLost(
-                    "a worker process was killed; if memory was short, try fewer `jobs` or a smaller `memory`; finished regions are kept"
+                    "a worker process was killed; if memory was short, try fewer `jobs` or a smaller `memory`; "
+                    "finished regions are kept"
                 ) from error
 
 
 def _shared(plan, monitor):
-    """What the method decides once for all tiles, and the range of what is observed; None where there is one, or where frames follow."""
+    """What the method decides once for all tiles, and the range of what is observed; None where there is one, or where
+    frames follow.
+    """
     if not plan.shares:
         return None
     frame = next(plan.incomplete.frames())
@@ -181,8 +184,22 @@ def _prepared(plan, region, window, shared):
         span, decided = shared
         if decided is not None:
             further["part"] = methods.Part(tuple(s.start for s in seen), decided)
-    job = Job(plan.method.name, plan.config, plan.request.seed, region, path, source.dtype, source.full_range, incomplete.in_time, planar,
-              tuple(plan.changed(frame.number) for frame in kept), _threads(plan), span, further, source.fields)  # fmt: skip
+    job = Job(
+        plan.method.name,
+        plan.config,
+        plan.request.seed,
+        region,
+        path,
+        source.dtype,
+        source.full_range,
+        incomplete.in_time,
+        planar,
+        tuple(plan.changed(frame.number) for frame in kept),
+        _threads(plan),
+        span,
+        further,
+        source.fields,
+    )
     return job, values, observed, wanted, truths
 
 

@@ -42,7 +42,8 @@ def limits(full_range, *pictures):
 
 
 def to_bytes(picture, low, high, inks=False):
-    """`picture` as uint8 of shape (H, W) or (H, W, 3); channels that are not RGB are averaged, values that are not finite are 0.
+    """`picture` as uint8 of shape (H, W) or (H, W, 3); channels that are not RGB are averaged, values that are not
+    finite are 0.
 
     Parameters
     ----------
@@ -93,7 +94,9 @@ def over_checkerboard(shown, alpha, premultiplied=False):
 
 
 def reduction(height, width, most, longest=math.inf):
-    """Smallest whole number by which both sides are divided so that `most` pixels are left, and no side above `longest`."""
+    """Smallest whole number by which both sides are divided so that `most` pixels are left, and no side above
+    `longest`.
+    """
     factor = max(1, math.isqrt(height * width // most), math.ceil(max(height, width) / longest))
     while -(-height // factor) * -(-width // factor) > most:
         factor += 1

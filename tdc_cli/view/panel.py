@@ -52,9 +52,11 @@ def draw_uncertainty(sd, units):
 
 
 def draw_panel(incomplete, completed, sd, truth, full_range, units, inks=False, alpha=None, premultiplied=False):
-    """PNG with the pictures incomplete and completed, beside or below them where known uncertainty, and truth and error.
+    """PNG with the pictures incomplete and completed, beside or below them where known uncertainty, and truth and
+    error.
 
-    Uncertainty and error have the same units and one colour scale: where the standard deviation is right, the errors look like it.
+    Uncertainty and error have the same units and one colour scale: where the standard deviation is right, the errors
+    look like it.
 
     Parameters
     ----------
@@ -75,7 +77,9 @@ def draw_panel(incomplete, completed, sd, truth, full_range, units, inks=False, 
     -------
     bytes
     """
-    pictures = [("incomplete", incomplete), ("completed", completed)] + ([("truth", truth)] if truth is not None else [])
+    pictures = [("incomplete", incomplete), ("completed", completed)] + (
+        [("truth", truth)] if truth is not None else []
+    )
     heats = []
     if sd is not None:
         heats.append(("uncertainty", over_channels(sd)))
@@ -105,7 +109,8 @@ def draw_panel(incomplete, completed, sd, truth, full_range, units, inks=False, 
 
 
 def draw_filmstrip(shots, units):
-    """PNG with a column for each of a few frames of a clip: incomplete and completed, and where known truth, uncertainty and error.
+    """PNG with a column for each of a few frames of a clip: incomplete and completed, and where known truth,
+    uncertainty and error.
 
     Uncertainty and error have one colour scale, for all frames.
 
@@ -124,7 +129,9 @@ def draw_filmstrip(shots, units):
     heats = [name for name in SIZES if name in shots[0].sizes]
     height, width = shots[0].missing.shape
     each = min(max(FRAME_WIDTH * height / width, FRAME_HEIGHTS[0]), FRAME_HEIGHTS[1])
-    with new_figure(FRAME_WIDTH * len(shots) + (0.9 if heats else 0.3), each * (len(pictures) + len(heats)) + HEAD, DPI) as figure:
+    with new_figure(
+        FRAME_WIDTH * len(shots) + (0.9 if heats else 0.3), each * (len(pictures) + len(heats)) + HEAD, DPI
+    ) as figure:
         cells = figure.subplots(len(pictures) + len(heats), len(shots), squeeze=False)
         for shot, head in zip(shots, cells[0]):
             head.set_title(_when(shot), fontsize=10)
@@ -144,7 +151,14 @@ def draw_filmstrip(shots, units):
             label = ", ".join(SIZES[name] for name in heats)
             # Beside all rows, so that their columns keep in line, but no higher than those that it is for.
             share = len(heats) / len(cells)
-            place = {"ax": cells, "anchor": (0.0, 0.0), "shrink": share, "aspect": 15 * len(heats), "pad": 0.01, "fraction": 0.03}
+            place = {
+                "ax": cells,
+                "anchor": (0.0, 0.0),
+                "shrink": share,
+                "aspect": 15 * len(heats),
+                "pad": 0.01,
+                "fraction": 0.03,
+            }
             figure.colorbar(shown, label=f"{label}\n({units})", extend="max" if beyond else "neither", **place)
         return png(figure)
 

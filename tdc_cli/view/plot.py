@@ -1,4 +1,5 @@
-"""Figures by matplotlib, with settings of this program whatever files and variables around it say, and as the bytes of a PNG.
+"""Figures by matplotlib, with settings of this program whatever files and variables around it say, and as the bytes of
+a PNG.
 
 They are made without pyplot, so that nothing is kept between calls and no display is needed.
 """
@@ -14,7 +15,8 @@ from pathlib import Path
 def load():
     """matplotlib, imported without a `matplotlibrc` of the current folder or the user, and without MPLBACKEND.
 
-    It reads them while it is imported, the one in the current folder before all others, and fails where something is wrong with them.
+    It reads them while it is imported, the one in the current folder before all others, and fails where something is
+    wrong with them.
     """
     if "matplotlib" not in sys.modules:
         own = Path(importlib.util.find_spec("matplotlib").origin).parent / "mpl-data"

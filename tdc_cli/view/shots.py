@@ -1,6 +1,7 @@
 """Frames of a clip as they are looked at: taken one by one as a clip goes by, a few of them kept.
 
-`panel`, `side_by_side` and `page` draw what `take` makes. A shot holds copies, so that nothing of the clip stays in memory for it.
+`panel`, `side_by_side` and `page` draw what `take` makes. A shot holds copies, so that nothing of the clip stays in
+memory for it.
 """
 
 from dataclasses import dataclass, replace
@@ -56,7 +57,9 @@ class Shot:
         )
 
 
-def take(number, time, incomplete, completed, observed, limits, *, sd=None, truth=None, alpha=None, premultiplied=False):
+def take(
+    number, time, incomplete, completed, observed, limits, *, sd=None, truth=None, alpha=None, premultiplied=False
+):
     """Shot of one frame.
 
     Parameters
@@ -70,7 +73,8 @@ def take(number, time, incomplete, completed, observed, limits, *, sd=None, trut
     observed : (H, W) or (H, W, C) ndarray of bool
         True = observed.
     limits : (low, high)
-        Values shown as black and as white, the same for all frames of a clip: (0, 255) for 8 bits; see `display.limits`.
+        Values shown as black and as white, the same for all frames of a clip: (0, 255) for 8 bits; see
+        `display.limits`.
     sd, truth : ndarray of the shape of `completed`, or None
     alpha : (H, W) ndarray of float, or None
     premultiplied : bool
@@ -90,7 +94,10 @@ def take(number, time, incomplete, completed, observed, limits, *, sd=None, trut
     return Shot(
         number,
         None if time is None else float(time),
-        {name: np.array(over_checkerboard(to_bytes(picture, *limits), alpha, premultiplied)) for name, picture in pictures.items()},
+        {
+            name: np.array(over_checkerboard(to_bytes(picture, *limits), alpha, premultiplied))
+            for name, picture in pictures.items()
+        },
         {name: size.astype(np.float32) for name, size in sizes.items()},
         missing.astype(np.float32),
         float(missing.mean()),

@@ -44,7 +44,9 @@ class Layout:
         for i, name in enumerate(self.names):
             picture = shot.pictures[name]
             left = i * (self.width + GAP)
-            made[self._bar : self._bar + self.height, left : left + self.width] = picture if picture.ndim == 3 else picture[..., None]
+            made[self._bar : self._bar + self.height, left : left + self.width] = (
+                picture if picture.ndim == 3 else picture[..., None]
+            )
         return made
 
     @property

@@ -1,12 +1,13 @@
 """Missing faces of a set, table face of the paper.
 
-Protocol: the first three persons of a set of faces, all poses and lights, values in [0, 1]; of the faces 60, 70, 80 or 90 % are missing,
-drawn anew for each seed, the same for all methods, which run with their defaults. RRE is over all entries, of the estimate as the method
-returns it; `rre_missing` that of the missing faces alone. `datc` is Ours, which decides by itself that whole fibers are missing;
-`datc-ne` is the paper's CP model with Gaussian noise, which is what `datc` would choose otherwise. Missing faces are shown at 70 %.
+Protocol: the first three persons of a set of faces, all poses and lights, values in [0, 1]; of the faces 60, 70, 80 or
+90 % are missing, drawn anew for each seed, the same for all methods, which run with their defaults. RRE is over all
+entries, of the estimate as the method returns it; `rre_missing` that of the missing faces alone. `datc` is Ours, which
+decides by itself that whole fibers are missing; `datc-ne` is the paper's CP model with Gaussian noise, which is what
+`datc` would choose otherwise. Missing faces are shown at 70 %.
 
-The paper has eleven poses, the set that it names has five of them here and is not handed on with this program: its figures are beside for
-comparison of the gains, not of the errors.
+The paper has eleven poses, the set that it names has five of them here and is not handed on with this program: its
+figures are beside for comparison of the gains, not of the errors.
 """
 
 import numpy as np
@@ -53,7 +54,9 @@ def seconds(cell):
 def run(cell, data):
     """Complete a set of faces."""
     truth = media.faces(data, cell.data, PERSONS)
-    observed = holes.simulate_tensor(truth.shape, cell.ratio, "fibers:0,1,2", np.random.default_rng([cell.seed, HOLES_STREAM]))
+    observed = holes.simulate_tensor(
+        truth.shape, cell.ratio, "fibers:0,1,2", np.random.default_rng([cell.seed, HOLES_STREAM])
+    )
     done = complete(cell, truth, observed)
     estimate, hidden = done.completion.mean, ~observed
     arrays = {}
@@ -90,12 +93,22 @@ def tables(records):
     made = []
     for name in dict.fromkeys(each["data"] for each in records):
         own = [each for each in records if each["data"] == name]
-        columns = [Column(f"{ratio:.0%} missing", {"ratio": ratio}) for ratio in sorted({each["ratio"] for each in own})]
+        columns = [
+            Column(f"{ratio:.0%} missing", {"ratio": ratio}) for ratio in sorted({each["ratio"] for each in own})
+        ]
         beside = None if name in samples.FACES else figure_of_the_paper
         made += [
             comparison(f"faces-{name}", f"RRE, {name}", own, "rre", columns, paper=beside),
             comparison(f"faces-missing-{name}", f"RRE of the missing faces, {name}", own, "rre_missing", columns),
-            standing(f"standing-{name}", f"RRE of ours beside the best competitor, {name}", own, "rre", columns, OURS, beside=VARIANTS),
+            standing(
+                f"standing-{name}",
+                f"RRE of ours beside the best competitor, {name}",
+                own,
+                "rre",
+                columns,
+                OURS,
+                beside=VARIANTS,
+            ),
             _gain(own, name, columns),
             comparison(f"seconds-{name}", f"Seconds, {name}", own, "seconds", columns, digits=1),
         ]
@@ -110,7 +123,9 @@ def _gain(records, name, columns):
     rows = []
     for column in columns:
         ours, theirs = (mean(column.of(groups[method]), "rre").value for method in (OURS, "fbcp"))
-        printed = [paper.at(paper.FACES[method], paper.IMAGE_RATIOS, column.where["ratio"]) for method in (OURS, "fbcp")]
+        printed = [
+            paper.at(paper.FACES[method], paper.IMAGE_RATIOS, column.where["ratio"]) for method in (OURS, "fbcp")
+        ]
         rows.append((column.title, _below(ours, theirs), _below(*printed)))
     return Table(f"gain-{name}", f"RRE of ours below that of fbcp, {name}", ("", "here", "paper"), tuple(rows))
 
@@ -134,7 +149,9 @@ def figures(records):
             axes[0, 0].set(yscale="log")
             drawing.label(axes, "missing faces, %", "RRE")
             figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-            made.append(Figure(f"faces-{name}", f"RRE over the share of faces that is missing, {name}", drawing.png(figure)))
+            made.append(
+                Figure(f"faces-{name}", f"RRE over the share of faces that is missing, {name}", drawing.png(figure))
+            )
         shown = {each["method"]: each for each in own if each["arrays"]}
         if shown:
             pictures = {"truth": gallery.load(next(iter(shown.values())), "truth")}

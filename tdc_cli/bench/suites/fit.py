@@ -1,14 +1,14 @@
 """The distribution of the residual that is found, table Fittness and figure mtpi of the paper.
 
-Protocol: the problems of suite `synthetic` with all five kinds of residual E, 70 % missing, completed by `datc` with its defaults and the
-noise given. Its mixture, the mean over the draws, is set beside the parts that E was drawn from, a uniform part as the Gaussian of its
-mean and variance; which component stands for which part is decided by overlap and weight (`mixtures.match`). Where `datc` chose no
-mixture, all that it found beyond the noise is one Gaussian.
+Protocol: the problems of suite `synthetic` with all five kinds of residual E, 70 % missing, completed by `datc` with
+its defaults and the noise given. Its mixture, the mean over the draws, is set beside the parts that E was drawn from, a
+uniform part as the Gaussian of its mean and variance; which component stands for which part is decided by overlap and
+weight (`mixtures.match`). Where `datc` chose no mixture, all that it found beyond the noise is one Gaussian.
 
-Parts are not what a mixture of Gaussians finds at its best: of uniform parts it could only ever find the most likely mixture of as many
-Gaussians. That one, of all entries of the drawn E, is found by expectation-maximisation (`tdc_cli/experiment/likeliest.py`), and the
-fitted one is measured by the integral of the absolute difference of the densities. Where a component of either is narrower than the noise,
-both are compared as seen through it.
+Parts are not what a mixture of Gaussians finds at its best: of uniform parts it could only ever find the most likely
+mixture of as many Gaussians. That one, of all entries of the drawn E, is found by expectation-maximisation
+(`tdc_cli/experiment/likeliest.py`), and the fitted one is measured by the integral of the absolute difference of the
+densities. Where a component of either is narrower than the noise, both are compared as seen through it.
 """
 
 import numpy as np
@@ -22,7 +22,13 @@ from ..tables import MISSING, Column, Mean, mean
 
 METHOD = "datc"
 DEFAULTS = Choice(ratios=(0.7,), seeds=5)
-KINDS = {"zero": "zero", "sparse": "sparse", "gaussian": "Gaussian", "mixture": "mixture", "mixture-shifted": "shifted mixture"}
+KINDS = {
+    "zero": "zero",
+    "sparse": "sparse",
+    "gaussian": "Gaussian",
+    "mixture": "mixture",
+    "mixture-shifted": "shifted mixture",
+}
 PARAMETERS = ("weight", "mean", "precision")
 MOST_PRECISE = 1e12  # what the paper prints for a part without variance
 # Densities that differ by less are called alike.
@@ -56,7 +62,9 @@ def run(cell, data):
     }
     for name, mixture in (("", fitted), ("likeliest_", best)):
         for part, component in _matched(problem, mixture):
-            for parameter, value in zip(PARAMETERS, (mixture[0][component], mixture[1][component], 1.0 / mixture[2][component])):
+            for parameter, value in zip(
+                PARAMETERS, (mixture[0][component], mixture[1][component], 1.0 / mixture[2][component])
+            ):
                 measured[f"{name}{parameter}_{part + 1}"] = float(value)
     return done.outcome(measured, {"fitted": [part.tolist() for part in fitted]})
 
@@ -86,11 +94,32 @@ def tables(records):
             own = Column("", {"kind": kind, "rank": rank}).of(records)
             gaps = [each["metrics"]["density_difference"] for each in own if "density_difference" in each["metrics"]]
             if gaps:
-                counts = ", ".join(f"{count:g}" for count in sorted({each["metrics"]["components"] for each in own if each["metrics"]}))
+                counts = ", ".join(
+                    f"{count:g}" for count in sorted({each["metrics"]["components"] for each in own if each["metrics"]})
+                )
                 seen = sum(each["metrics"].get("through_noise", 0.0) for each in own)
-                rows.append((kind, str(rank), str(len(own)), counts, mean(own, "density_difference").text(4), f"{max(gaps):.4f}",
-                             f"{sum(gap < ALIKE for gap in gaps)} of {len(gaps)}", f"{seen:g}"))  # fmt: skip
-    head = ("E", "rank", "runs", "components found", "difference", "largest", f"below {ALIKE:g}", "seen through the noise")
+                rows.append(
+                    (
+                        kind,
+                        str(rank),
+                        str(len(own)),
+                        counts,
+                        mean(own, "density_difference").text(4),
+                        f"{max(gaps):.4f}",
+                        f"{sum(gap < ALIKE for gap in gaps)} of {len(gaps)}",
+                        f"{seen:g}",
+                    )
+                )
+    head = (
+        "E",
+        "rank",
+        "runs",
+        "components found",
+        "difference",
+        "largest",
+        f"below {ALIKE:g}",
+        "seen through the noise",
+    )
     title = "Difference of the densities of the fitted mixture and the most likely one of the drawn residual"
     return [*made, Table("densities", title, head, tuple(rows)) if rows else None]
 
@@ -101,14 +130,22 @@ def _parameters(records, name):
     for kind, words in KINDS.items():
         own = Column("", {"kind": kind}).of(records)
         for i, part in enumerate(synth.KINDS[kind]) if own else ():
-            true = {"weight": part.share, "mean": part.mean, "precision": 1.0 / part.variance if part.variance else MOST_PRECISE}
+            true = {
+                "weight": part.share,
+                "mean": part.mean,
+                "precision": 1.0 / part.variance if part.variance else MOST_PRECISE,
+            }
             fields = [f"{words}, {i + 1}", f"{true[name]:.4g}"]
             for rank in tensors.RANKS:
                 group, figure = Column("", {"rank": rank}).of(own), paper.FIT[kind, rank][name][i]
                 fields += [_short(mean(group, f"{source}{name}_{i + 1}")) for source in ("", "likeliest_")]
                 fields.append(MISSING if figure is None else f"{figure:.4g}")
             rows.append(tuple(fields))
-    head = ["E, part", "true", *(f"rank {rank}, {what}" for rank in tensors.RANKS for what in ("ours", "most likely", "paper"))]
+    head = [
+        "E, part",
+        "true",
+        *(f"rank {rank}, {what}" for rank in tensors.RANKS for what in ("ours", "most likely", "paper")),
+    ]
     title = f"Mixture of the residual, {name}s: true, ours, most likely for the drawn residual, and the paper's"
     return Table(f"fit-{name}", title, tuple(head), tuple(rows)) if rows else None
 

@@ -1,11 +1,12 @@
 """Photographs, table avginpainting and the visual comparisons of the paper.
 
-Protocol: the photographs of the folder, values in [0, 1], 60, 70, 80 or 90 % of the entries missing at random, drawn anew for each seed,
-the same for all methods and photographs; methods run with their defaults. RRE, PSNR and SSIM (scikit-image's windows of 7x7) are over all
-entries, of the estimate clipped to the range, the observed entries put back; `coverage` is the share of missing entries in their 90 %
-interval. Means over photographs. `patches`, the default for pictures, is ours; `datc` is the paper's model, without and with (`datc-sc`)
-spatial coherence. What facade at 90 % and parrot at 70 % come out like is shown, with the busiest part enlarged; of other folders the
-first photograph at the largest ratio.
+Protocol: the photographs of the folder, values in [0, 1], 60, 70, 80 or 90 % of the entries missing at random, drawn
+anew for each seed, the same for all methods and photographs; methods run with their defaults. RRE, PSNR and SSIM
+(scikit-image's windows of 7x7) are over all entries, of the estimate clipped to the range, the observed entries put
+back; `coverage` is the share of missing entries in their 90 % interval. Means over photographs. `patches`, the default
+for pictures, is ours; `datc` is the paper's model, without and with (`datc-sc`) spatial coherence. What facade at 90 %
+and parrot at 70 % come out like is shown, with the busiest part enlarged; of other folders the first photograph at the
+largest ratio.
 """
 
 from importlib.util import find_spec
@@ -16,8 +17,30 @@ from .. import media, paper, samples, visual
 from ..cells import Cell, Choice
 from ..tables import Column
 
-NAMES = ("patches", "datc", "datc-sc", "field", "falrtc", "halrtc", "rptc-scad", "tmac", "stdc", "tsvd", "spc-qv", "spc-tv", "fbcp",
-         "fbcp-image", "fbcp-mp", "brtf", "biharmonic", "telea", "navier-stokes", "linear", "nearest", "cp-masked")  # fmt: skip
+NAMES = (
+    "patches",
+    "datc",
+    "datc-sc",
+    "field",
+    "falrtc",
+    "halrtc",
+    "rptc-scad",
+    "tmac",
+    "stdc",
+    "tsvd",
+    "spc-qv",
+    "spc-tv",
+    "fbcp",
+    "fbcp-image",
+    "fbcp-mp",
+    "brtf",
+    "biharmonic",
+    "telea",
+    "navier-stokes",
+    "linear",
+    "nearest",
+    "cp-masked",
+)
 # Without those whose library is not there.
 DEFAULTS = Choice(
     methods=tuple(name for name in NAMES if registry.get(name).needs is None or find_spec(registry.get(name).needs)),
@@ -26,15 +49,30 @@ DEFAULTS = Choice(
 )
 SHOWN = (("facade", 0.9), ("parrot", 0.7))
 # Seconds of a photograph of 256x256x3 on one thread.
-SECONDS = {"patches": 50, "datc": 22, "datc-sc": 22, "falrtc": 20, "tsvd": 6, "fbcp": 8, "biharmonic": 1, "field": 1, "linear": 1,
-           "nearest": 1, "telea": 1, "navier-stokes": 1, "cp-masked": 1}  # fmt: skip
+SECONDS = {
+    "patches": 50,
+    "datc": 22,
+    "datc-sc": 22,
+    "falrtc": 20,
+    "tsvd": 6,
+    "fbcp": 8,
+    "biharmonic": 1,
+    "field": 1,
+    "linear": 1,
+    "nearest": 1,
+    "telea": 1,
+    "navier-stokes": 1,
+    "cp-masked": 1,
+}
 OTHERS_SECONDS = 4
 
 
 def cells(choice):
     """Seed by seed, photograph by photograph."""
     names = media.names(choice.data, "images", samples.COLOURED)
-    shown = [pair for pair in SHOWN if pair[0] in names and pair[1] in choice.ratios] or [(names[0], max(choice.ratios))]
+    shown = [pair for pair in SHOWN if pair[0] in names and pair[1] in choice.ratios] or [
+        (names[0], max(choice.ratios))
+    ]
     for seed in range(choice.seeds):
         for name in names:
             for ratio in choice.ratios:
@@ -61,12 +99,19 @@ def figure_of_the_paper(record, column):
 
 def tables(records):
     """The paper's table, a measure after the other, who is ahead, time."""
-    columns = [Column(f"{ratio:.0%} missing", {"ratio": ratio}) for ratio in sorted({each["ratio"] for each in records})]
+    columns = [
+        Column(f"{ratio:.0%} missing", {"ratio": ratio}) for ratio in sorted({each["ratio"] for each in records})
+    ]
     known = all(each["data"] not in samples.NAMES for each in records)
     count = len({each["data"] for each in records})
-    return visual.tables("images", f"mean of {count} photographs", records, columns, figure_of_the_paper if known else None)
+    return visual.tables(
+        "images", f"mean of {count} photographs", records, columns, figure_of_the_paper if known else None
+    )
 
 
 def figures(records):
     """The visual comparisons."""
-    return [Figure(f"shown-{name}", title, png) for name, title, png in visual.galleries(records, "as each method completes it")]
+    return [
+        Figure(f"shown-{name}", title, png)
+        for name, title, png in visual.galleries(records, "as each method completes it")
+    ]

@@ -1,9 +1,9 @@
 """The rank that is inferred, figure rank of the paper.
 
-Protocol: the problems of suite `synthetic`; the paper shows the mixture with shifted means, here the two other kinds are run too. `datc`
-counts the components that the data support, the most frequent number over its draws; `fbcp` and `brtf` those that their relevance
-determination has left. A problem whose weakest true component cannot be detected (`tdc_cli/experiment/detectable.py`) is set aside in the
-table: no method can be asked to find it.
+Protocol: the problems of suite `synthetic`; the paper shows the mixture with shifted means, here the two other kinds
+are run too. `datc` counts the components that the data support, the most frequent number over its draws; `fbcp` and
+`brtf` those that their relevance determination has left. A problem whose weakest true component cannot be detected
+(`tdc_cli/experiment/detectable.py`) is set aside in the table: no method can be asked to find it.
 """
 
 from ...view.page import Figure, Table
@@ -46,7 +46,11 @@ def tables(records):
                 for column in tensors.columns(own, kind=kind, rank=rank):
                     rows.append((name, kind, str(rank), column.title, *_row(column.of(own), rank)))
     head = ("method", "E", "rank", "missing", "runs", "set aside", "right", "ranks found where wrong")
-    return [Table("rank", "Rank found, runs set aside where the weakest true component cannot be detected", head, tuple(rows))]
+    return [
+        Table(
+            "rank", "Rank found, runs set aside where the weakest true component cannot be detected", head, tuple(rows)
+        )
+    ]
 
 
 def _row(records, rank):

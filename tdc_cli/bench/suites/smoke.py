@@ -1,9 +1,10 @@
-"""Whether an installation works: three methods on small data, each within bounds that a sound one keeps with room to spare.
+"""Whether an installation works: three methods on small data, each within bounds that a sound one keeps with room to
+spare.
 
-Protocol: two sample photographs of 64x64 pixels with 60 % of the entries missing at random, completed by `patches` and `field`; a tensor
-of 15x15x15 and rank 3 without and with a sparse residual (`tdc_cli/synth.py`), 60 % missing, noise of variance .001 given, completed by
-`datc`. PSNR is of the estimate clipped to the range, the observed entries put back; RRE is against the latent tensor; coverage is the
-share of the missing entries inside their 90 % interval.
+Protocol: two sample photographs of 64x64 pixels with 60 % of the entries missing at random, completed by `patches` and
+`field`; a tensor of 15x15x15 and rank 3 without and with a sparse residual (`tdc_cli/synth.py`), 60 % missing, noise of
+variance .001 given, completed by `datc`. PSNR is of the estimate clipped to the range, the observed entries put back;
+RRE is against the latent tensor; coverage is the share of the missing entries inside their 90 % interval.
 """
 
 import numpy as np
@@ -58,7 +59,10 @@ def _picture(cell):
     filled = np.where(observed, truth, np.clip(found.mean, 0, 1))
     sd = found.interval_sd if found.interval_sd is not None else found.sd
     return done.outcome(
-        {"psnr": metrics.psnr(truth, filled, 1.0), "coverage": metrics.coverage(truth[~observed], found.mean[~observed], sd[~observed])}
+        {
+            "psnr": metrics.psnr(truth, filled, 1.0),
+            "coverage": metrics.coverage(truth[~observed], found.mean[~observed], sd[~observed]),
+        }
     )
 
 
@@ -66,16 +70,24 @@ def _tensor(cell):
     problem = synth.draw(SHAPE, RANK, cell.problem["kind"], missing_ratio=cell.ratio, seed=cell.seed)
     done = complete(cell, problem.incomplete, problem.observed, noise_std=problem.noise_std)
     rre, floor = metrics.rre(problem.latent, done.completion.mean), problem.oracle_floor
-    return done.outcome({"rre": rre, "rre_over_floor": rre / floor if floor else None, "rank": done.completion.rank["value"]})
+    return done.outcome(
+        {"rre": rre, "rre_over_floor": rre / floor if floor else None, "rank": done.completion.rank["value"]}
+    )
 
 
 def tables(records):
     """Every figure beside its bounds."""
     rows = tuple(
-        (each["method"], each["data"], metric, f"{value:.4g}" if value is not None else each["error"] or "none", f"{low:g} to {high:g}",
-         "yes" if _within(value, low, high) else "NO")
+        (
+            each["method"],
+            each["data"],
+            metric,
+            f"{value:.4g}" if value is not None else each["error"] or "none",
+            f"{low:g} to {high:g}",
+            "yes" if _within(value, low, high) else "NO",
+        )
         for each, metric, value, low, high in _bounded(records)
-    )  # fmt: skip
+    )
     head = ("method", "data", "figure", "value", "bounds", "within")
     return [Table("smoke", "Figures and the bounds of a sound installation", head, rows)]
 

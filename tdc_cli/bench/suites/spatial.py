@@ -1,7 +1,7 @@
 """What coherence of neighbouring rows of the factors gains, figure SpatialC of the paper.
 
-Protocol: the paper's model without and with spatial coherence (`datc`, `datc-sc`), on photographs as in suite `images` and on clips as in
-suite `videos`. The paper prints bars without numbers.
+Protocol: the paper's model without and with spatial coherence (`datc`, `datc-sc`), on photographs as in suite `images`
+and on clips as in suite `videos`. The paper prints bars without numbers.
 """
 
 from ...view.page import Figure
@@ -66,12 +66,21 @@ def figures(records):
     with drawing.canvas(len(rows), len(visual.METRICS), height=2 * len(rows) + 0.4) as (figure, axes):
         for i, (own, columns) in enumerate(rows.values()):
             for j, (metric, (label, _, _)) in enumerate(visual.METRICS.items()):
-                means = {name: [mean(column.of(theirs), metric) for column in columns] for name, theirs in by_method(own).items()}
+                means = {
+                    name: [mean(column.of(theirs), metric) for column in columns]
+                    for name, theirs in by_method(own).items()
+                }
                 heights = {name: [each.value for each in row] for name, row in means.items()}
                 drawing.grouped_bars(axes[i, j], [column.title for column in columns], heights,
                                      {name: [each.error for each in row] for name, row in means.items()})  # fmt: skip
                 low = min((value for row in heights.values() for value in row if value is not None), default=0)
                 axes[i, j].set(ylabel=label, ylim=(0 if metric == "rre" else 0.8 * low, None))
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-        return [Figure("spatial", "The model without (datc) and with (datc-sc) spatial coherence; above photographs over the share that is "
-                       "missing, below clips", drawing.png(figure))]  # fmt: skip
+        return [
+            Figure(
+                "spatial",
+                "The model without (datc) and with (datc-sc) spatial coherence; above photographs over the share that "
+                "is missing, below clips",
+                drawing.png(figure),
+            )
+        ]

@@ -1,9 +1,10 @@
 """Time and peak memory of every method, and how they grow with size, missing ratio and rank.
 
-Protocol: a photograph that scikit-image brings along (astronaut), reduced to squares of 32 to 192 pixels, three channels, entries missing
-at random; each method with its defaults. Sizes are run at 60 % missing, missing ratios and ranks at 64x64 pixels, ranks for the methods
-that have such a parameter. Seconds are of the method alone, compiled before; memory is the peak beyond what its process had before. A
-growth exponent g is the slope of the logarithm: twice the entries take 2^g times as long. Run it with nothing else running and one job.
+Protocol: a photograph that scikit-image brings along (astronaut), reduced to squares of 32 to 192 pixels, three
+channels, entries missing at random; each method with its defaults. Sizes are run at 60 % missing, missing ratios and
+ranks at 64x64 pixels, ranks for the methods that have such a parameter. Seconds are of the method alone, compiled
+before; memory is the peak beyond what its process had before. A growth exponent g is the slope of the logarithm: twice
+the entries take 2^g times as long. Run it with nothing else running and one job.
 """
 
 import math
@@ -20,11 +21,30 @@ from ..completing import complete
 from ..tables import MISSING, by_method, mean
 
 DEFAULTS = Choice(
-    methods=("patches", "field", "datc", "datc-sc", "falrtc", "halrtc", "rptc-scad", "tmac", "stdc", "tsvd", "spc-qv", "spc-tv", "fbcp",
-             "fbcp-image", "fbcp-mp", "brtf", "biharmonic", "linear", "nearest"),
+    methods=(
+        "patches",
+        "field",
+        "datc",
+        "datc-sc",
+        "falrtc",
+        "halrtc",
+        "rptc-scad",
+        "tmac",
+        "stdc",
+        "tsvd",
+        "spc-qv",
+        "spc-tv",
+        "fbcp",
+        "fbcp-image",
+        "fbcp-mp",
+        "brtf",
+        "biharmonic",
+        "linear",
+        "nearest",
+    ),
     ratios=(0.3, 0.6, 0.9),
     seeds=1,
-)  # fmt: skip
+)
 PICTURE = "astronaut"
 SIDES, RATIO = (32, 64, 128, 192), 0.6
 SIDE, RANKS = 64, (10, 20, 40, 80)
@@ -34,7 +54,16 @@ SWEEPS = {"size": "entries", "ratio": "share that is missing", "rank": "rank"}
 COSTS = {"seconds": "time, s", "memory": "peak memory, MiB"}
 LEAST_MEMORY = 1 << 20  # less cannot be told from what the allocator happens to hold
 # Method -> microseconds for every entry of a picture, to plan by.
-COST_OF_ENTRY = {"patches": 350, "datc": 250, "datc-sc": 300, "spc-qv": 150, "spc-tv": 150, "fbcp": 60, "fbcp-image": 60, "fbcp-mp": 60}
+COST_OF_ENTRY = {
+    "patches": 350,
+    "datc": 250,
+    "datc-sc": 300,
+    "spc-qv": 150,
+    "spc-tv": 150,
+    "fbcp": 60,
+    "fbcp-image": 60,
+    "fbcp-mp": 60,
+}
 START_SECONDS = 3
 
 
@@ -65,12 +94,18 @@ def run(cell, data):
     truth = samples.photograph(PICTURE, cell.problem["side"]) / 255
     observed = holes.simulate(truth.shape, cell.ratio, "entries", np.random.default_rng([cell.seed, HOLES_STREAM]))
     done = complete(cell, truth, observed, ordered_modes=(0, 1), resolution=1 / 255)
-    return done.outcome({"psnr": metrics.psnr(truth, np.where(observed, truth, np.clip(done.completion.mean, 0, 1)), 1.0)})
+    return done.outcome(
+        {"psnr": metrics.psnr(truth, np.where(observed, truth, np.clip(done.completion.mean, 0, 1)), 1.0)}
+    )
 
 
 def _place(record):
     """Where a record stands in its sweep: the number of entries, the missing ratio, the rank."""
-    values = {"size": 3 * record["problem"]["side"] ** 2, "ratio": record["ratio"], "rank": record["parameters"].get("rank")}
+    values = {
+        "size": 3 * record["problem"]["side"] ** 2,
+        "ratio": record["ratio"],
+        "rank": record["parameters"].get("rank"),
+    }
     return values[record["problem"]["sweep"]]
 
 
@@ -104,7 +139,10 @@ def tables(records):
             rows = []
             for method, (own, values) in curves.items():
                 known = dict(zip(own, values))
-                found = [_short(known[place] / (2**20 if cost == "memory" else 1)) if place in known else MISSING for place in places]
+                found = [
+                    _short(known[place] / (2**20 if cost == "memory" else 1)) if place in known else MISSING
+                    for place in places
+                ]
                 exponent = growth(own, values)
                 rows.append((method, *found, MISSING if exponent is None else f"{exponent:.2f}"))
             head = ("method", *(f"{place:g}" for place in places), "growth exponent")
@@ -133,5 +171,7 @@ def figures(records):
                 drawing.logarithmic(one.yaxis)
         handles = axes[0, 0].get_legend_handles_labels()
         figure.legend(*handles, loc="outside lower center", ncols=min(6, max(1, len(handles[0]))))
-        title = "Time and peak memory of completing a photograph, over its entries, the share that is missing and the rank"
+        title = (
+            "Time and peak memory of completing a photograph, over its entries, the share that is missing and the rank"
+        )
         return [Figure("speed", title, drawing.png(figure))]

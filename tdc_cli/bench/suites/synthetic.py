@@ -1,15 +1,17 @@
 """Recovery of synthetic tensors, tables performance and effectivenss of the paper.
 
-Protocol: tensors of 30x30x30, CP factors standard normal, weights uniform in [-2, 2], rank 5 and 10, plus a residual E that is zero,
-sparse or the mixture with shifted means (`tdc_cli/synth.py`), plus noise of variance .001, of which 70, 80 or 90 % of the entries are
-missing at random; a new problem for each seed, the same for all methods. Methods run with their defaults, `tmac` to a tolerance of 1e-12;
-those that know a noise level are given it. RRE is against the latent tensor L = X + E, of the estimate as the method returns it.
+Protocol: tensors of 30x30x30, CP factors standard normal, weights uniform in [-2, 2], rank 5 and 10, plus a residual E
+that is zero, sparse or the mixture with shifted means (`tdc_cli/synth.py`), plus noise of variance .001, of which 70,
+80 or 90 % of the entries are missing at random; a new problem for each seed, the same for all methods. Methods run with
+their defaults, `tmac` to a tolerance of 1e-12; those that know a noise level are given it. RRE is against the latent
+tensor L = X + E, of the estimate as the method returns it.
 
-Methods by the name of the paper: `datc` is Ours, `datc-ne` and `datc-nx` are its variants, run on the shifted mixture only as in the
-paper, the second with 6, 10, 20 and 50 Gaussians.
+Methods by the name of the paper: `datc` is Ours, `datc-ne` and `datc-nx` are its variants, run on the shifted mixture
+only as in the paper, the second with 6, 10, 20 and 50 Gaussians.
 
-Beside the paper's tables: the floor, the RRE of an oracle that knows X, and E at observed entries, and puts the mean of E elsewhere; and
-where E = 0 the root mean squared error of X beside that of least squares with the true rank, started at the truth.
+Beside the paper's tables: the floor, the RRE of an oracle that knows X, and E at observed entries, and puts the mean of
+E elsewhere; and where E = 0 the root mean squared error of X beside that of least squares with the true rank, started
+at the truth.
 """
 
 import numpy as np
@@ -32,8 +34,8 @@ OURS = "datc"
 VARIANTS = {"datc-nx": [{"components": count} for count in (6, 10, 20, 50)], "datc-ne": [{}]}
 VARIED = "mixture-shifted"  # the kind that the variants are run on
 BELOW_THE_FLOOR = (
-    "What E is at a missing entry nobody can know: no method can be expected below the oracle's floor, which has a table further down. "
-    "Where the paper's figure is lower, its problems were others than its text describes."
+    "What E is at a missing entry nobody can know: no method can be expected below the oracle's floor, which has a "
+    "table further down. Where the paper's figure is lower, its problems were others than its text describes."
 )
 
 
@@ -62,7 +64,9 @@ def run(cell, data):
 
 
 def _diagnostics(completion):
-    """Worst R-hat, least effective sample size, and whether a mixture was chosen; nothing of methods that do not sample."""
+    """Worst R-hat, least effective sample size, and whether a mixture was chosen; nothing of methods that do not
+    sample.
+    """
     if completion.diagnostics is None or not completion.diagnostics.get("r_hat"):
         return {}
     sizes = [value for value in completion.diagnostics["ess"].values() if value is not None]
@@ -92,17 +96,34 @@ def tables(records):
             columns = tensors.columns(chosen, kind=kind, rank=rank)
             methods = [each for each in chosen if each["method"] not in VARIANTS]
             if columns:
-                made.append(comparison(f"performance-{kind}-{rank}", f"RRE, {words}, rank {rank}", methods, "rre", columns,
-                                       paper=figure_of_the_paper, notes=() if kind == "zero" else (BELOW_THE_FLOOR,)))  # fmt: skip
+                made.append(
+                    comparison(
+                        f"performance-{kind}-{rank}",
+                        f"RRE, {words}, rank {rank}",
+                        methods,
+                        "rre",
+                        columns,
+                        paper=figure_of_the_paper,
+                        notes=() if kind == "zero" else (BELOW_THE_FLOOR,),
+                    )
+                )
     variants = [each for each in records if each["problem"]["kind"] == VARIED and each["method"] in (OURS, *VARIANTS)]
     if any(each["method"] in VARIANTS for each in variants):
         for rank in tensors.RANKS:
             columns = tensors.columns(variants, kind=VARIED, rank=rank)
             title = f"RRE of the model and its parts, {KINDS[VARIED]}, rank {rank}"
             made.append(comparison(f"effectiveness-{rank}", title, variants, "rre", columns, paper=figure_of_the_paper))
-    rows = [Column(f"{column.where['kind']}, rank {rank}, {column.title}", column.where)
-            for kind in KINDS for rank in tensors.RANKS for column in tensors.columns(records, kind=kind, rank=rank)]  # fmt: skip
-    made.append(standing("standing", "RRE of ours beside the best competitor", records, "rre", rows, OURS, beside=_variants(records)))
+    rows = [
+        Column(f"{column.where['kind']}, rank {rank}, {column.title}", column.where)
+        for kind in KINDS
+        for rank in tensors.RANKS
+        for column in tensors.columns(records, kind=kind, rank=rank)
+    ]
+    made.append(
+        standing(
+            "standing", "RRE of ours beside the best competitor", records, "rre", rows, OURS, beside=_variants(records)
+        )
+    )
     made += [_floor(records, rows), _least_squares(records, rows), _runs(records, rows)]
     return made
 
@@ -172,5 +193,13 @@ def figures(records):
                 axes[i, j].set(title=f"{KINDS[kind]}, rank {rank}")
                 drawing.logarithmic(axes[i, j].yaxis)
         drawing.label(axes, "missing, %", "RRE")
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=min(5, max(1, len(groups))))
-        return [Figure("performance", "RRE on synthetic tensors over the share that is missing, means over seeds", drawing.png(figure))]
+        figure.legend(
+            *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=min(5, max(1, len(groups)))
+        )
+        return [
+            Figure(
+                "performance",
+                "RRE on synthetic tensors over the share that is missing, means over seeds",
+                drawing.png(figure),
+            )
+        ]

@@ -1,11 +1,12 @@
 """Clips with text and scribbles on them, table video and the visual comparisons of the paper.
 
-Protocol: the clips of the folder, all frames, values in [0, 1], noise of variance .001, and a mask on frames 0, 2, 4 ...: scribbles on
-suzie, text on all others. Methods get rows, columns, colours and frames as one tensor and run with their defaults; those that know a
-noise level are given it. Measures are over all entries, of the estimate clipped to the range: RRE, PSNR of the pooled squared error, and
-the mean of the frames' SSIM; `coverage` is the share of the entries beneath the masks, with their noise, in their 90 % interval.
-`patches`, the default for clips, is ours; `datc` is the paper's model, without and with (`datc-sc`) coherence along rows, columns and
-time. The nineteenth frame is shown.
+Protocol: the clips of the folder, all frames, values in [0, 1], noise of variance .001, and a mask on frames 0, 2, 4
+...: scribbles on suzie, text on all others. Methods get rows, columns, colours and frames as one tensor and run with
+their defaults; those that know a noise level are given it. Measures are over all entries, of the estimate clipped to
+the range: RRE, PSNR of the pooled squared error, and the mean of the frames' SSIM; `coverage` is the share of the
+entries beneath the masks, with their noise, in their 90 % interval. `patches`, the default for clips, is ours; `datc`
+is the paper's model, without and with (`datc-sc`) coherence along rows, columns and time. The nineteenth frame is
+shown.
 """
 
 from ...view.page import Figure
@@ -52,9 +53,14 @@ def tables(records):
     names = dict.fromkeys(each["data"] for each in records)
     known = any(name in paper.VIDEOS["datc"] for name in names)
     columns = [Column(name, {"data": name}) for name in names]
-    return visual.tables("videos", "clips with masks and noise", records, columns, figure_of_the_paper if known else None)
+    return visual.tables(
+        "videos", "clips with masks and noise", records, columns, figure_of_the_paper if known else None
+    )
 
 
 def figures(records):
     """The visual comparisons."""
-    return [Figure(f"shown-{name}", title, png) for name, title, png in visual.galleries(records, "a frame as each method completes it")]
+    return [
+        Figure(f"shown-{name}", title, png)
+        for name, title, png in visual.galleries(records, "a frame as each method completes it")
+    ]

@@ -29,7 +29,11 @@ def densities(values, true, found, blur):
             one.plot(values, true, color=TRUE, linewidth=2.2, alpha=0.35, label="true")
             for name, line, colour, dash in _styled(found):
                 one.plot(values, line, color=colour, linestyle=dash, label=name)
-            one.set(xlabel="residual" if not blur else f"residual, with noise of sd {blur:.3g}", ylabel="density", yscale=scale)
+            one.set(
+                xlabel="residual" if not blur else f"residual, with noise of sd {blur:.3g}",
+                ylabel="density",
+                yscale=scale,
+            )
         axes[0].set_ylim(bottom=0)
         axes[1].set_ylim(true.max() * 1e-5, true.max() * 3)
         axes[0].legend()
@@ -37,12 +41,14 @@ def densities(values, true, found, blur):
 
 
 def convergence(curves, floor):
-    """PNG of the relative error after every sweep: thin lines for single draws of each chain, thick ones for their mean so far.
+    """PNG of the relative error after every sweep: thin lines for single draws of each chain, thick ones for their mean
+    so far.
 
     Parameters
     ----------
     curves : dict of str to list of (draws, means)
-        By name of the method, for every chain: error of each sweep's draw; error of the mean of the draws that count, NaN in burn-in.
+        By name of the method, for every chain: error of each sweep's draw; error of the mean of the draws that count,
+        NaN in burn-in.
     floor : float
         Error of the oracle; drawn where above 0.
 
@@ -54,8 +60,17 @@ def convergence(curves, floor):
         for name, chains, colour, dash in _styled(curves):
             for i, (draws, means) in enumerate(chains):
                 sweeps = np.arange(1, len(draws) + 1)
-                axes.plot(sweeps, draws, color=colour, linewidth=0.5, alpha=0.6, label=f"{name}, draws" if i == 0 else None)
-                axes.plot(sweeps, means, color=colour, linestyle=dash, linewidth=1.6, label=f"{name}, mean of draws" if i == 0 else None)
+                axes.plot(
+                    sweeps, draws, color=colour, linewidth=0.5, alpha=0.6, label=f"{name}, draws" if i == 0 else None
+                )
+                axes.plot(
+                    sweeps,
+                    means,
+                    color=colour,
+                    linestyle=dash,
+                    linewidth=1.6,
+                    label=f"{name}, mean of draws" if i == 0 else None,
+                )
         if floor > 0:
             axes.axhline(floor, color=TRUE, linestyle=":", linewidth=1.0, label="oracle floor")
         axes.set(xlabel="sweep", ylabel="RRE", yscale="log")
@@ -83,7 +98,9 @@ def weights(true, found):
     with canvas(width=COLUMN, height=HEIGHT) as (figure, ((axes,),)):
         axes.plot(np.arange(1, len(true) + 1), true, "o", color=TRUE, markersize=6, fillstyle="none", label="true")
         for i, (name, sizes, colour, _) in enumerate(_styled(found)):
-            axes.plot(np.arange(1, len(sizes) + 1), sizes, MARKERS[i % len(MARKERS)], color=colour, markersize=3, label=name)
+            axes.plot(
+                np.arange(1, len(sizes) + 1), sizes, MARKERS[i % len(MARKERS)], color=colour, markersize=3, label=name
+            )
         axes.set(xlabel="component", ylabel="absolute weight", ylim=(0, None))
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.legend()
@@ -92,4 +109,7 @@ def weights(true, found):
 
 def _styled(named):
     """(name, content, colour, dash) of every entry of a dict; colours and dashes come again after the last."""
-    return [(name, content, COLOURS[i % len(COLOURS)], DASHES[i % len(DASHES)]) for i, (name, content) in enumerate(named.items())]
+    return [
+        (name, content, COLOURS[i % len(COLOURS)], DASHES[i % len(DASHES)])
+        for i, (name, content) in enumerate(named.items())
+    ]

@@ -20,7 +20,8 @@ from .run import watchable
 FIGURES = ("densities", "weights", "convergence")
 # Densities are drawn at so many values, between the ends of the drawn residual.
 POINTS = 2001
-# Noise that densities are seen through where a part is constant and the problem has none, relative to the spread of the residual.
+# Noise that densities are seen through where a part is constant and the problem has none, relative to the spread of the
+# residual.
 LEAST_BLUR = 0.01
 
 
@@ -73,12 +74,18 @@ class Files:
         outputs.check_paths(self, replace=self.overwrite, make_folders=self.plot is not None)
         if self.output is not None and self.output.suffix.lower() != ".npz":
             raise OutputError(f"{self.output}: a problem is written to .npz")
-        for path in (self.output, self.report, self.plot):  # the folder of the figures is made, none above it and none of other files
+        for path in (
+            self.output,
+            self.report,
+            self.plot,
+        ):  # the folder of the figures is made, none above it and none of other files
             if path is not None and not path.absolute().parent.is_dir():
                 raise OutputError(f"{path}: folder {path.parent} does not exist; create it first")
 
     def named(self, plans):
-        """Name to path, as text, of what is written for the methods of `run.prepare`: convergence only of those that can be watched."""
+        """Name to path, as text, of what is written for the methods of `run.prepare`: convergence only of those that
+        can be watched.
+        """
         watched = any(watchable(method) for method, _ in plans)
         return {name: str(path) for name, path in self.outputs.items() if name != "convergence" or watched}
 
@@ -118,8 +125,14 @@ def to_json(reports):
 
 
 def unseen(trials):
-    """Names of the methods that no figure shows, since they tell neither the residual's mixture nor CP weights and cannot be watched."""
-    return [t.report.method["name"] for t in trials if t.completion.mixture is None and t.completion.weights is None and t.curve is None]
+    """Names of the methods that no figure shows, since they tell neither the residual's mixture nor CP weights and
+    cannot be watched.
+    """
+    return [
+        t.report.method["name"]
+        for t in trials
+        if t.completion.mixture is None and t.completion.weights is None and t.curve is None
+    ]
 
 
 def _figures(problem, trials):
@@ -127,14 +140,21 @@ def _figures(problem, trials):
     found = {trial.report.method["name"]: trial for trial in trials}
     yield "densities", figures.densities(*_densities(problem, found))
     true = np.sort(unit_weights(problem))[::-1]
-    yield "weights", figures.weights(true, {name: t.completion.weights for name, t in found.items() if t.completion.weights is not None})
+    yield (
+        "weights",
+        figures.weights(
+            true, {name: t.completion.weights for name, t in found.items() if t.completion.weights is not None}
+        ),
+    )
     curves = {name: list(zip(t.curve.draws, t.curve.means)) for name, t in found.items() if t.curve is not None}
     if curves:
         yield "convergence", figures.convergence(curves, problem.oracle_floor)
 
 
 def _densities(problem, found):
-    """Arguments of `figures.densities`: all as they are, or as seen through the noise where a part is a constant, which has no density."""
+    """Arguments of `figures.densities`: all as they are, or as seen through the noise where a part is a constant, which
+    has no density.
+    """
     parts = synth.KINDS[problem.kind]
     constant = any(part.variance == 0 for part in parts)
     spread = float(np.ptp(problem.residual)) or 1.0

@@ -80,7 +80,9 @@ def watchable(method):
     return method.takes("watch")
 
 
-def run(source, method, config, *, seed, threads_limit=None, command=(), outputs=None, monitor=methods.silent, watched=False):
+def run(
+    source, method, config, *, seed, threads_limit=None, command=(), outputs=None, monitor=methods.silent, watched=False
+):
     """Complete a problem by one method and measure the result.
 
     Parameters
@@ -116,9 +118,15 @@ def run(source, method, config, *, seed, threads_limit=None, command=(), outputs
     with threads.limited(threads_limit):
         start = time.perf_counter()
         completion, compiling = complete(
-            method, config, problem.incomplete, observed, rng=np.random.default_rng([seed, METHOD_STREAM]), path=source.path,
-            monitor=monitor, **({"watch": curve.watch} if curve else {}),
-        )  # fmt: skip
+            method,
+            config,
+            problem.incomplete,
+            observed,
+            rng=np.random.default_rng([seed, METHOD_STREAM]),
+            path=source.path,
+            monitor=monitor,
+            **({"watch": curve.watch} if curve else {}),
+        )
         working = time.perf_counter() - start - compiling
     if problem.noise_std == 0:
         completion = replace(completion, mean=np.where(observed, problem.noisy, completion.mean))
@@ -130,11 +138,23 @@ def run(source, method, config, *, seed, threads_limit=None, command=(), outputs
         command=command,
         threads_asked=threads_limit,
         seed=seed,
-        input={"path": source.path, "sha256": source.sha256, "shape": list(problem.shape), "dtype": "float64", "mode": "tensor"},
+        input={
+            "path": source.path,
+            "sha256": source.sha256,
+            "shape": list(problem.shape),
+            "dtype": "float64",
+            "mode": "tensor",
+        },
         missing=missing_of(Decision(Nothing(), pattern="entries"), observed.size, *2 * [int((~observed).sum())]),
         uncertainty=_uncertainty(problem, completion, config),
         metrics=measured,
-        timing={"read": source.seconds, "compile": compiling, "complete": working, "write": 0.0, "total": source.seconds + total},
+        timing={
+            "read": source.seconds,
+            "compile": compiling,
+            "complete": working,
+            "write": 0.0,
+            "total": source.seconds + total,
+        },
         outputs=outputs or {},
         warnings=[*completion.warnings, *reasons],
         **{name: getattr(completion, name) for name in ("rank", "mixture", "noise_std", "diagnostics")},

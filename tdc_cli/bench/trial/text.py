@@ -14,8 +14,9 @@ def problem(source):
     drawn = source.problem
     missing = int((~drawn.observed).sum())
     return (
-        f"{source.path}: {'x'.join(map(str, drawn.shape))}, rank {drawn.rank}, E {drawn.kind}, {missing} of {drawn.observed.size} entries "
-        f"missing ({missing / drawn.observed.size:.1%}), noise sd {drawn.noise_std:.3g}, seed {drawn.seed}"
+        f"{source.path}: {'x'.join(map(str, drawn.shape))}, rank {drawn.rank}, E {drawn.kind}, {missing} of "
+        f"{drawn.observed.size} entries missing ({missing / drawn.observed.size:.1%}), noise sd {drawn.noise_std:.3g}, "
+        f"seed {drawn.seed}"
     )
 
 
@@ -39,7 +40,10 @@ def trial(report):
         lines.append(f"  {name:{WIDTH}}{text}")
 
     row("rank", f"{_rank(report.rank)}; true {truth['rank']}")
-    row("RRE against L", f"{_number(measured['all']['rre'])}; oracle floor {_number(measured['oracle_floor'])}{_ratio(measured)}")
+    row(
+        "RRE against L",
+        f"{_number(measured['all']['rre'])}; oracle floor {_number(measured['oracle_floor'])}{_ratio(measured)}",
+    )
     row("RRE, missing entries", _number(measured["missing"]["rre"]))
     row("RRE against X", _number(measured["low_rank"]["rre"]) if measured["low_rank"] else "not told apart")
     if report.noise_std is not None:
@@ -63,8 +67,9 @@ def comparison(reports):
         measured, rank = report.metrics, report.rank and report.rank["value"]
         low_rank = measured["low_rank"] and measured["low_rank"]["rre"]
         lines.append(
-            f"{report.method['name']:{width}}  {'-' if rank is None else rank:>4}  {_number(measured['all']['rre']):>8}  "
-            f"{_number(measured['missing']['rre']):>8}  {_number(low_rank):>8}  {report.timing['complete']:8.1f}"
+            f"{report.method['name']:{width}}  {'-' if rank is None else rank:>4}  "
+            f"{_number(measured['all']['rre']):>8}  {_number(measured['missing']['rre']):>8}  {_number(low_rank):>8}  "
+            f"{report.timing['complete']:8.1f}"
         )
     return "\n".join(lines)
 
@@ -80,7 +85,9 @@ def _rank(rank):
     if rank is None or rank["value"] is None:
         return "not inferred"
     shares = sorted((rank["posterior"] or {}).items(), key=lambda item: -item[1])
-    return f"{rank['value']}" + (f" ({', '.join(f'{value}: {share:.0%}' for value, share in shares[:4])})" if shares else "")
+    return f"{rank['value']}" + (
+        f" ({', '.join(f'{value}: {share:.0%}' for value, share in shares[:4])})" if shares else ""
+    )
 
 
 def _ratio(measured):
@@ -111,7 +118,12 @@ def _components(found, true, noise_std):
     for mine, theirs in match(mixture(found), mixture(true), max(noise_std**2, LEAST_VARIANCE)):
         cells = []
         for key, style in (("weights", ".3f"), ("means", ".3f"), ("precisions", ".4g")):
-            cells.append(" ".join(f"{_cell(parameters[key], index, style):>9}" for parameters, index in ((found, mine), (true, theirs))))
+            cells.append(
+                " ".join(
+                    f"{_cell(parameters[key], index, style):>9}"
+                    for parameters, index in ((found, mine), (true, theirs))
+                )
+            )
         yield "  ".join(cells)
 
 

@@ -1,8 +1,9 @@
 """Tensors in and out: ``.npy``, ``.npz``, MATLAB's ``.mat`` and TIFF with any number of pages, of order 2 to 6.
 
-A tensor is a `Media` of the mode ``tensor``. One of several arrays in a file is said as ``FILE:NAME``. Its metadata hold ``variable``, the
-name it has in the file; ``others``, the arrays that go along with it into a file of the same format, name to `Variable`; ``left``, names
-of those that cannot be written again; ``axes`` and ``stack``, of a TIFF, see `tiff_series`.
+A tensor is a `Media` of the mode ``tensor``. One of several arrays in a file is said as ``FILE:NAME``. Its metadata
+hold ``variable``, the name it has in the file; ``others``, the arrays that go along with it into a file of the same
+format, name to `Variable`; ``left``, names of those that cannot be written again; ``axes`` and ``stack``, of a TIFF,
+see `tiff_series`.
 """
 
 from pathlib import Path
@@ -75,8 +76,16 @@ def read(path):
         formats.named(file, table=FORMATS)
     check_file(file, piped=True)
     made = _read(file, name, variable.ORDERS, keep=True)
-    return Media(variable.tensor(made.values, str(path)), "tensor", str(path), made.sha256, made.metadata, made.format, made.notes,
-                 made.nodata)  # fmt: skip
+    return Media(
+        variable.tensor(made.values, str(path)),
+        "tensor",
+        str(path),
+        made.sha256,
+        made.metadata,
+        made.format,
+        made.notes,
+        made.nodata,
+    )
 
 
 def read_mask(path):
@@ -108,8 +117,8 @@ def read_mask(path):
     nan = int(np.isnan(values).sum())
     if nan:
         raise MaskError(
-            f"mask {path}: {nan} values are NaN; 0 stands for known, any other number for missing: write 1 where an entry is missing "
-            "(NaN in the tensor itself needs no mask)"
+            f"mask {path}: {nan} values are NaN; 0 stands for known, any other number for missing: write 1 where an "
+            "entry is missing (NaN in the tensor itself needs no mask)"
         )
     return values != 0
 
@@ -128,7 +137,9 @@ def _read(file, name, orders, *, keep):
         try:
             values = held[name].load()
         except MemoryError as error:
-            raise InputError(f"{file}: {name} ({held[name].in_words}) is larger than the memory; give a smaller array") from error
+            raise InputError(
+                f"{file}: {name} ({held[name].in_words}) is larger than the memory; give a smaller array"
+            ) from error
         metadata["variable"] = name
         if keep:
             metadata |= _others({key: one for key, one in held.items() if key != name}, form, content)
@@ -158,7 +169,11 @@ def _others(held, form, content):
     """Metadata of the other arrays of a file: those that can be written again, and the names of the rest."""
     if form == "MAT" and matlab.is_hdf5(content):
         return {"left": tuple(held)} if held else {}
-    kept = {key: one for key, one in held.items() if (matlab.can_keep(one.load()) if form == "MAT" else one.dtype is not None)}
+    kept = {
+        key: one
+        for key, one in held.items()
+        if (matlab.can_keep(one.load()) if form == "MAT" else one.dtype is not None)
+    }
     left = tuple(key for key in held if key not in kept)
     return ({"others": kept} if kept else {}) | ({"left": left} if left else {})
 
@@ -176,17 +191,23 @@ def check(form, media, path):
 
 
 def left_out(form, media):
-    """What is in the file of `media` and a file of the format `form` will not hold: names of other arrays, descriptions; a list."""
+    """What is in the file of `media` and a file of the format `form` will not hold: names of other arrays,
+    descriptions; a list.
+    """
     others = () if form.name == media.format and "others" in form.keeps else tuple(media.metadata.get("others", ()))
     described = media.metadata["stack"][0].words if "stack" in media.metadata and form.name != "TIFF" else ()
     return [*others, *media.metadata.get("left", ()), *described]
 
 
 def encode(media, form):
-    """Bytes of the tensor `media` as a file of the format `form`; other arrays go along where that is the format they came in."""
+    """Bytes of the tensor `media` as a file of the format `form`; other arrays go along where that is the format they
+    came in.
+    """
     if form.name != media.format:
         media = _alone(media)
-    return {"NPY": array.encode, "NPZ": archive.encode, "MAT": matlab.encode, "TIFF": tiff_series.encode}[form.name](media)
+    return {"NPY": array.encode, "NPZ": archive.encode, "MAT": matlab.encode, "TIFF": tiff_series.encode}[form.name](
+        media
+    )
 
 
 def _alone(media):

@@ -1,7 +1,7 @@
 """NumPy's archives of arrays, ``.npz``: zip archives whose members are ``.npy`` files, read and written one by one.
 
-NumPy's own writer takes the names of the arrays for those of its parameters where they are alike, and its reader knows no way to
-look at the size of an array before it is there.
+NumPy's own writer takes the names of the arrays for those of its parameters where they are alike, and its reader knows
+no way to look at the size of an array before it is there.
 """
 
 import contextlib
@@ -32,7 +32,9 @@ def variables(content, path):
         names = [member.removesuffix(_EXTENSION) for member in members]
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
-            raise InputError(f"{path}: holds several arrays called {twice[0]!r}; save it again, each with a name of its own")
+            raise InputError(
+                f"{path}: holds several arrays called {twice[0]!r}; save it again, each with a name of its own"
+            )
         return {name: _variable(archive, member, content, path) for name, member in zip(names, members)}
 
 
@@ -42,12 +44,15 @@ def _told(path):
     try:
         yield
     except MemoryError as error:
-        raise InputError(f"{path}: not a readable .npz file (it tells of an array larger than the memory); get the file again") from error
+        raise InputError(
+            f"{path}: not a readable .npz file (it tells of an array larger than the memory); get the file again"
+        ) from error
     except (*DAMAGE, RecursionError, tokenize.TokenError, zipfile.BadZipFile) as error:
         raise damaged(path, error) from error
     except RuntimeError as error:  # zipfile's word for a password, and for compressions that it does not know
         raise InputError(
-            f"{path}: not a readable .npz file (packed in a way that NumPy does not write); save the arrays with numpy.savez"
+            f"{path}: not a readable .npz file (packed in a way that NumPy does not write); save the arrays with "
+            "numpy.savez"
         ) from error
 
 
@@ -84,7 +89,9 @@ def _opened(content, member, path):
 
 
 def encode(media):
-    """Bytes of a ``.npz`` file with the tensor and the arrays that go along with it, compressed, as numpy.savez_compressed writes it."""
+    """Bytes of a ``.npz`` file with the tensor and the arrays that go along with it, compressed, as
+    numpy.savez_compressed writes it.
+    """
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         with _member(archive, media.metadata.get("variable") or _UNNAMED) as file:

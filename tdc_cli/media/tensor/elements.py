@@ -56,7 +56,9 @@ def check(content):
 
 
 def _split(data, order, padded=True):
-    """(type, content) of the elements that follow each other; those in the file itself are not padded where they are compressed."""
+    """(type, content) of the elements that follow each other; those in the file itself are not padded where they are
+    compressed.
+    """
     at = 0
     while at < len(data):
         if len(data) - at < _TAG:
@@ -135,7 +137,9 @@ def _numbers(element, order):
 
 
 def _check_values(held, flags, sizes, order):
-    """Real and imaginary values, and of a sparse matrix rows and the starts of columns, which scipy's own matrices trust as well."""
+    """Real and imaginary values, and of a sparse matrix rows and the starts of columns, which scipy's own matrices
+    trust as well.
+    """
     sparse = flags & 0xFF == _SPARSE
     where, values = (held[:2], held[2:]) if sparse else ([], held)
     _want(len(values) == (2 if flags & _COMPLEX else 1))

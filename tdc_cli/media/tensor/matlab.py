@@ -41,10 +41,14 @@ def _of_version_5(content, path):
             warnings.filterwarnings("error", "Duplicate variable name", MatReadWarning)  # of which it keeps the last
             typed, stored = (scipy.io.loadmat(io.BytesIO(content), mat_dtype=mat_dtype) for mat_dtype in (True, False))
     except MatReadWarning as error:
-        raise InputError(f"{path}: holds several variables of one name; save it again, each with a name of its own") from error
+        raise InputError(
+            f"{path}: holds several variables of one name; save it again, each with a name of its own"
+        ) from error
     except (*DAMAGE, MatReadError, NotImplementedError) as error:
         raise damaged(path, error) from error
-    return {name: _variable(_own_type(value, stored[name])) for name, value in typed.items() if not name.startswith("__")}
+    return {
+        name: _variable(_own_type(value, stored[name])) for name, value in typed.items() if not name.startswith("__")
+    }
 
 
 def _own_type(typed, stored):
@@ -85,7 +89,8 @@ def _of_hdf5(content, path):
 def _stored(file, name):
     """Variable of an item of an open HDF5 file, whose axes come in the opposite order of MATLAB's.
 
-    What lies in other files is not read: a file that somebody sends must not bring the content of others into the output.
+    What lies in other files is not read: a file that somebody sends must not bring the content of others into the
+    output.
     """
     import h5py
 
@@ -131,7 +136,8 @@ def encode(media):
 
 
 def can_keep(value):
-    """Whether a variable can be written again; what only MATLAB understands, such as its objects and functions, cannot."""
+    """Whether a variable can be written again; what only MATLAB understands, such as its objects and functions, cannot.
+    """
     import scipy.io
     from scipy.io.matlab import MatlabFunction, MatlabOpaque
 

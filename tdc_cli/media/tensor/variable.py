@@ -89,9 +89,16 @@ def choose(variables, name, path, orders=ORDERS):
         if name not in variables:
             raise InputError(f"{path}: holds no array {name!r}; it holds {there}")
         return name
-    meant = [key for key, variable in variables.items() if variable.is_numbers and orders[0] <= len(variable.shape) <= orders[1]]
+    meant = [
+        key
+        for key, variable in variables.items()
+        if variable.is_numbers and orders[0] <= len(variable.shape) <= orders[1]
+    ]
     if not meant:
-        raise InputError(f"{path}: holds no array of numbers of order {orders[0]} to {orders[1]}; it holds {there}; give a file with one")
+        raise InputError(
+            f"{path}: holds no array of numbers of order {orders[0]} to {orders[1]}; it holds {there}; give a file "
+            "with one"
+        )
     if len(meant) > 1:
         raise InputError(f"{path}: holds {there}; say which one is meant, as in {path}:{meant[0]}")
     return meant[0]
@@ -107,15 +114,29 @@ def tensor(values, path):
     """
     least, most = ORDERS
     if not least <= values.ndim <= most:
-        raise InputError(f"{path}: array of order {values.ndim}, shape {values.shape}; tensors of order {least} to {most} are taken")
+        raise InputError(
+            f"{path}: array of order {values.ndim}, shape {values.shape}; tensors of order {least} to {most} are taken"
+        )
     if not values.size:
         raise InputError(f"{path}: array of shape {values.shape} is empty")
     if values.dtype.kind == "c":
         raise InputError(f"{path}: complex values; complete real and imaginary parts each by itself")
     if values.dtype.kind == "b":
-        raise InputError(f"{path}: values are true or false, and a completed one lies between: convert them to float32, NaN where missing")
+        raise InputError(
+            f"{path}: values are true or false, and a completed one lies between: convert them to float32, NaN where "
+            "missing"
+        )
     if values.dtype.kind not in "iuf" or values.dtype.itemsize > 8:
-        raise InputError(f"{path}: values of {kind_of(values.dtype)}; only integers, float16, float32 and float64 are taken: convert them")
-    if values.dtype.kind in "iu" and values.dtype.itemsize == 8 and max(int(values.max()), -int(values.min())) > LARGEST_INTEGER:
-        raise InputError(f"{path}: integers beyond 2**53, which cannot be computed with exactly; convert them to float64")
+        raise InputError(
+            f"{path}: values of {kind_of(values.dtype)}; only integers, float16, float32 and float64 are taken: "
+            "convert them"
+        )
+    if (
+        values.dtype.kind in "iu"
+        and values.dtype.itemsize == 8
+        and max(int(values.max()), -int(values.min())) > LARGEST_INTEGER
+    ):
+        raise InputError(
+            f"{path}: integers beyond 2**53, which cannot be computed with exactly; convert them to float64"
+        )
     return values.astype(values.dtype.newbyteorder("="), copy=False)

@@ -1,4 +1,6 @@
-"""Clips in and out: `read_clip` and `write_clip` find the right module by what a file is; `clip_formats` says what each kind can hold."""
+"""Clips in and out: `read_clip` and `write_clip` find the right module by what a file is; `clip_formats` says what each
+kind can hold.
+"""
 
 from pathlib import Path
 
@@ -15,7 +17,8 @@ __all__ = ["CLIP_FORMATS", "CODECS", "QUALITY", "Clip", "check_clip", "extension
 def read_clip(path):
     """Open a clip: a file, or a folder of frames.
 
-    Every frame is decoded once, so that the number of frames and their times are sure and damage is found before any work.
+    Every frame is decoded once, so that the number of frames and their times are sure and damage is found before any
+    work.
 
     Parameters
     ----------
@@ -62,7 +65,8 @@ def check_clip(path, clip, *, codec=None, quality=None):
     Raises
     ------
     OutputError
-        Unknown extension, a mode, depth, sound or times that the format cannot hold, or a folder with other files in it.
+        Unknown extension, a mode, depth, sound or times that the format cannot hold, or a folder with other files in
+        it.
     ConfigError
         A codec or quality where there is none to choose.
     """
@@ -70,7 +74,11 @@ def check_clip(path, clip, *, codec=None, quality=None):
 
     form = named(path, OutputError)
     if Path(path).exists() and not (Path(path).is_dir() if form.name == FOLDER else Path(path).is_file()):
-        kind = "no folder; give the name of one, or a file with an extension" if form.name == FOLDER else "not a regular file"
+        kind = (
+            "no folder; give the name of one, or a file with an extension"
+            if form.name == FOLDER
+            else "not a regular file"
+        )
         raise OutputError(f"{path}: is {kind}")
     if not form.is_written:
         way = "write to .mkv with `codec=ffv1`, which keeps every frame without loss"
@@ -79,33 +87,48 @@ def check_clip(path, clip, *, codec=None, quality=None):
     if quality is not None and not 1 <= quality <= 100:
         raise ConfigError(f"quality {quality}: must be 1 to 100")
     if quality is not None and (chosen.lossless if chosen else form.name != FOLDER):
-        raise ConfigError(f"{path}: {chosen.title if chosen else form.name} has no quality to choose; leave `quality` out")
+        raise ConfigError(
+            f"{path}: {chosen.title if chosen else form.name} has no quality to choose; leave `quality` out"
+        )
     if not form.holds(clip, chosen):
         what = f"{clip.kind}, interlaced" if clip.fields else clip.kind
         raise OutputError(f"{path}: {chosen.title if chosen else form.name} cannot hold {what}; write to {_able(clip)}")
     if clip.fields and not chosen:
         told = "nothing in them" if form.name == FOLDER else f"nothing in {form.name}"
-        notes = [f"{told} says that frames are interlaced, {clip.fields} field first; write to .mkv with `codec=ffv1` to keep it"]
+        notes = [
+            f"{told} says that frames are interlaced, {clip.fields} field first; write to .mkv with `codec=ffv1` to "
+            "keep it"
+        ]
     else:
         notes = []
     animation = form.name in ("GIF", "APNG", "WebP")
     described = clip.details["stack"].words if "stack" in clip.details and form.name != "TIFF" else ()
     if described:
         name = "a folder of frames" if form.name == FOLDER else form.name
-        notes.append(f"{name} cannot hold all that the input has: without {', '.join(described)}; write to .tif to keep it")
+        notes.append(
+            f"{name} cannot hold all that the input has: without {', '.join(described)}; write to .tif to keep it"
+        )
     if clip.times is None and (chosen or animation):
-        notes.append(f"nothing is known of the input's frame rate; {path} shows {DEFAULT_RATE} frames a second; give it by `frame_rate`")
+        notes.append(
+            f"nothing is known of the input's frame rate; {path} shows {DEFAULT_RATE} frames a second; give it by "
+            "`frame_rate`"
+        )
     if chosen:
         return notes + encode.check(path, clip, form, chosen)
     if form.name == FOLDER:
         notes += frame_folder.check(path, clip)
     if animation:
         if form.name == "GIF":
-            notes.append("GIF holds 256 colours a frame: where there are more, known pixels change a little; write to .webp to keep them")
+            notes.append(
+                "GIF holds 256 colours a frame: where there are more, known pixels change a little; write to .webp to "
+                "keep them"
+            )
         if not animate.durations(clip, form.name)[1]:
             notes.append(f"{form.name} cannot hold the times of the frames exactly; they are rounded")
     elif clip.times is not None:
-        notes.append(f"{'a folder of frames' if form.name == FOLDER else form.name} holds no times: the frame rate is not kept")
+        notes.append(
+            f"{'a folder of frames' if form.name == FOLDER else form.name} holds no times: the frame rate is not kept"
+        )
     return notes + encode.lost_companions(clip, form)
 
 
@@ -130,8 +153,8 @@ def _able(clip):
 def write_clip(frames, path, clip, *, codec=None, quality=None, replace=False):
     """Write a clip; it appears whole or not at all, and takes part in `files.together`.
 
-    Sound, subtitles, attachments, chapters and tags of the file that `clip` was read from go along packet by packet where the format has a
-    place for them, and the times of the frames as they were.
+    Sound, subtitles, attachments, chapters and tags of the file that `clip` was read from go along packet by packet
+    where the format has a place for them, and the times of the frames as they were.
 
     Parameters
     ----------
@@ -158,7 +181,9 @@ def write_clip(frames, path, clip, *, codec=None, quality=None, replace=False):
     frames = _checked(frames, clip)
     if form.codecs:
         chosen = _codec(path, form, clip, codec)
-        write_file(path, lambda file: encode.write(frames, file, clip, form, chosen, quality or QUALITY), replace=replace)
+        write_file(
+            path, lambda file: encode.write(frames, file, clip, form, chosen, quality or QUALITY), replace=replace
+        )
     elif form.name == FOLDER:
         write_folder(path, lambda made: frame_folder.write(frames, made, clip, quality), replace=replace)
     elif form.name == "NPY":
@@ -174,7 +199,9 @@ def _checked(frames, clip):
     count = 0
     for count, media in enumerate(frames, 1):
         if count > clip.count or media.values.shape != clip.shape or np.dtype(media.values.dtype) != clip.dtype:
-            raise ValueError(f"frame {count - 1} has shape {media.values.shape} and type {media.values.dtype}; the clip has {clip}")
+            raise ValueError(
+                f"frame {count - 1} has shape {media.values.shape} and type {media.values.dtype}; the clip has {clip}"
+            )
         yield media
     if count != clip.count:
         raise ValueError(f"{count} frames for a clip of {clip.count}")

@@ -1,4 +1,5 @@
-"""Writing of animated GIF, APNG and WebP: each frame is encoded as a picture, of which the animation is put together; none is held.
+"""Writing of animated GIF, APNG and WebP: each frame is encoded as a picture, of which the animation is put together;
+none is held.
 
 Pillow writes animations too, but holds all frames, rounds the durations of APNG, and blends frames with alpha.
 """
@@ -24,11 +25,15 @@ _NO_BLENDING = 2  # flag of a frame of WebP
 
 
 def durations(clip, name):
-    """How long each frame is shown, in seconds, as the format of that name can hold it; a list of Fraction, and whether that is exact."""
+    """How long each frame is shown, in seconds, as the format of that name can hold it; a list of Fraction, and whether
+    that is exact.
+    """
     if clip.times is None:
         return [1 / DEFAULT_RATE] * clip.count, True
     end = clip.end if clip.end is not None else clip.times[-1] + 1 / DEFAULT_RATE
-    exact = list(clip.details.get("durations", ())) or [after - before for before, after in zip(clip.times, (*clip.times[1:], end))]
+    exact = list(clip.details.get("durations", ())) or [
+        after - before for before, after in zip(clip.times, (*clip.times[1:], end))
+    ]
     if name == "APNG":
         held = [_two_numbers(duration) for duration in exact]
     else:  # the times are rounded, not each duration: the errors must not add up
@@ -74,7 +79,9 @@ def _write_gif(frames, file, clip, shown):
 
 
 def _with_palette(media):
-    """`media` as a picture with a palette, exactly where its colours fit into one; and which of them is transparent, or None."""
+    """`media` as a picture with a palette, exactly where its colours fit into one; and which of them is transparent, or
+    None.
+    """
     from PIL import Image
 
     rgb = media.colour.astype(np.uint32)
@@ -102,9 +109,21 @@ def _write_apng(frames, file, clip, shown):
     number = 0  # of the chunks of the animation, in their order
     for count, (media, duration) in enumerate(zip(frames, shown)):
         content = encode(media, FORMATS["PNG"])
-        control = _chunk(b"fcTL", struct.pack(
-            ">5I2H2B", number, media.values.shape[1], media.values.shape[0], 0, 0, duration.numerator, duration.denominator, 0, 0
-        ))  # fmt: skip
+        control = _chunk(
+            b"fcTL",
+            struct.pack(
+                ">5I2H2B",
+                number,
+                media.values.shape[1],
+                media.values.shape[0],
+                0,
+                0,
+                duration.numerator,
+                duration.denominator,
+                0,
+                0,
+            ),
+        )
         number += 1
         if not count:
             file.write(content[:_PNG_SIGNATURE])
@@ -136,7 +155,9 @@ def _write_webp(frames, file, clip, shown):
     file.write(_riff(b"ANIM", struct.pack("<IH", 0, clip.details.get("plays", 0))))
     for media, duration in zip(frames, shown):
         plain = encode(replace(media, metadata={}), FORMATS["WebP"])
-        pixels = b"".join(_riff(name, content) for name, content in _riff_chunks(plain) if name in (b"ALPH", b"VP8 ", b"VP8L"))
+        pixels = b"".join(
+            _riff(name, content) for name, content in _riff_chunks(plain) if name in (b"ALPH", b"VP8 ", b"VP8L")
+        )
         length = struct.pack("<I", int(duration * 1000))[:3]
         file.write(_riff(b"ANMF", bytes(6) + size + length + bytes([_NO_BLENDING]) + pixels))
     end = file.tell()

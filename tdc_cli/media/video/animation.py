@@ -16,7 +16,9 @@ from ..pixels import Media
 from .clip import Clip
 
 _NAMES = {"GIF": ("GIF",), "APNG": ("PNG",), "WebP": ("WEBP",), "TIFF": ("TIFF",)}
-_LARGEST_DENOMINATOR = 65535 * 1000  # of a duration in seconds: APNG has two numbers of 16 bits, of which Pillow makes milliseconds
+_LARGEST_DENOMINATOR = (
+    65535 * 1000
+)  # of a duration in seconds: APNG has two numbers of 16 bits, of which Pillow makes milliseconds
 
 
 def read_animation(path, form):
@@ -37,21 +39,34 @@ def read_animation(path, form):
         size = size or picture.size
         if picture.size != size:
             raise InputError(
-                f"{path}: page {len(durations) - 1} has {picture.width}x{picture.height} pixels, those before it {size[0]}x{size[1]}; "
-                "all frames of a clip must be alike"
+                f"{path}: page {len(durations) - 1} has {picture.width}x{picture.height} pixels, those before it "
+                f"{size[0]}x{size[1]}; all frames of a clip must be alike"
             )
     mode = _common_mode(modes)
     channels = {"L": (), "LA": (2,), "RGB": (3,), "RGBA": (4,), "CMYK": (4,)}[mode]
     rate, times, end = _timing(durations) if any(durations) else (None, None, None)
     details = {"plays": _plays(form.name, loop), "durations": tuple(durations)} if times else {}
     return Clip(
-        str(path), sha256, form.name, len(durations), (*size[::-1], *channels), np.dtype(np.uint8), mode, rate, times, tuple(notes), end,
-        details=details, source=_Pictures(str(path), form, sha256, mode),
-    )  # fmt: skip
+        str(path),
+        sha256,
+        form.name,
+        len(durations),
+        (*size[::-1], *channels),
+        np.dtype(np.uint8),
+        mode,
+        rate,
+        times,
+        tuple(notes),
+        end,
+        details=details,
+        source=_Pictures(str(path), form, sha256, mode),
+    )
 
 
 def _plays(name, loop):
-    """How often an animation is shown, 0 without end; a GIF counts repetitions, and is shown once where it says nothing."""
+    """How often an animation is shown, 0 without end; a GIF counts repetitions, and is shown once where it says
+    nothing.
+    """
     if name == "GIF":
         return 1 if loop is None else loop + 1 if loop else 0
     return loop or 0
@@ -67,7 +82,9 @@ def _timing(durations):
 def _named_colours(picture, form):
     """`picture` in one of the modes of `Media`; palettes as RGBA."""
     if picture.mode in ("I;16", "I"):
-        raise InputError(f"{picture.filename}: an animation with 16 bits is not read; save its frames as pictures in a folder")
+        raise InputError(
+            f"{picture.filename}: an animation with 16 bits is not read; save its frames as pictures in a folder"
+        )
     if form.name == "GIF" or picture.mode not in ("L", "LA", "RGB", "RGBA") or "transparency" in picture.info:
         return picture.convert("RGBA")
     return picture
@@ -97,7 +114,9 @@ def _pictures(path, form, start) -> Iterator:
             warnings.simplefilter("ignore")
             with Image.open(path, formats=_NAMES[form.name]) as picture:
                 check_size(picture.width, picture.height, path)
-                hidden = int(getattr(picture, "default_image", False))  # of an APNG, for programs that know no animations
+                hidden = int(
+                    getattr(picture, "default_image", False)
+                )  # of an APNG, for programs that know no animations
                 for number in range(start, getattr(picture, "n_frames", 1) - hidden):
                     picture.seek(number + hidden)
                     picture.load()
@@ -107,7 +126,9 @@ def _pictures(path, form, start) -> Iterator:
     except Image.DecompressionBombError as error:
         raise InputError(f"{path}: too large ({error})") from error
     except UnidentifiedImageError as error:
-        raise InputError(f"{path}: not a readable {form.name} file; damaged at its start, or of another kind") from error
+        raise InputError(
+            f"{path}: not a readable {form.name} file; damaged at its start, or of another kind"
+        ) from error
     except metadata.DAMAGE as error:
         if isinstance(error, OSError) and error.errno:
             raise metadata.damaged(path, error) from error
@@ -128,7 +149,9 @@ class _Pictures:
         for number, picture in enumerate(_pictures(self.path, self.form, start), start):
             if number == stop:
                 return
-            made = in_known_mode(picture, self.path)[0] if self.form.name == "TIFF" else _named_colours(picture, self.form)
+            made = (
+                in_known_mode(picture, self.path)[0] if self.form.name == "TIFF" else _named_colours(picture, self.form)
+            )
             if made.mode != self.mode:
                 made = made.convert("RGBA").convert(self.mode)
             yield Media(np.array(made), self.mode, self.path, self.sha256, format=self.form.name)

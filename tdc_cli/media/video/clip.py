@@ -40,7 +40,8 @@ class Clip(Pixels):
     mode : str
         ``L``, ``LA``, ``RGB``, ``RGBA``, ``CMYK`` or ``array``, as in `Media`.
     rate : Fraction or None
-        Frames a second where every frame is shown equally long; None where they are not, or where nothing is known of time.
+        Frames a second where every frame is shown equally long; None where they are not, or where nothing is known of
+        time.
     times : tuple of Fraction, or None
         When each frame is shown, in seconds from the start of the file; None where nothing is known of it.
     notes : tuple of str
@@ -48,12 +49,13 @@ class Clip(Pixels):
     end : Fraction or None
         When the last frame ends.
     bits : int or None
-        Of a channel as stored, where the dtype has more: 10 or 12 in uint16. The values fill the dtype's range all the same.
+        Of a channel as stored, where the dtype has more: 10 or 12 in uint16. The values fill the dtype's range all the
+        same.
     details : dict
-        What is to be kept beside the frames. Of a container ``aspect`` (width to height of a pixel, Fraction), ``coding``
-        (`colour.Coding`), ``codec`` (str) and of interlaced video ``fields`` (which comes first, see `fields`); of an animation ``plays``
-        (how often it is shown, 0 without end) and ``durations`` (of the frames in seconds, tuple of Fraction); of a folder ``names`` (of
-        its files, tuple of str).
+        What is to be kept beside the frames. Of a container ``aspect`` (width to height of a pixel, Fraction),
+        ``coding`` (`colour.Coding`), ``codec`` (str) and of interlaced video ``fields`` (which comes first, see
+        `fields`); of an animation ``plays`` (how often it is shown, 0 without end) and ``durations`` (of the frames in
+        seconds, tuple of Fraction); of a folder ``names`` (of its files, tuple of str).
     source : Source
     nodata : tuple of float
         Numbers that the file itself declares to stand for what is missing.
@@ -77,7 +79,9 @@ class Clip(Pixels):
 
     @property
     def fields(self):
-        """Which field of interlaced frames comes first, `fields.TOP` or `fields.BOTTOM`; None where frames show one moment."""
+        """Which field of interlaced frames comes first, `fields.TOP` or `fields.BOTTOM`; None where frames show one
+        moment.
+        """
         return self.details.get("fields")
 
     @property

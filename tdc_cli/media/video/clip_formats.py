@@ -1,4 +1,6 @@
-"""What each kind of clip can hold, and the codecs of the containers: the tables that reading, writing and the checks go by."""
+"""What each kind of clip can hold, and the codecs of the containers: the tables that reading, writing and the checks go
+by.
+"""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -136,25 +138,44 @@ CODECS = {
     for c in (
         Codec("h264", "H.264", {"": "libx264"}, _GREY_AND_COLOUR, worst=51, interlaced=_X264),
         Codec(
-            "h265", "H.265", {"": "libx265"}, _GREY_AND_COLOUR | _exact((10, 12), L="yuv420p{}le", RGB="yuv420p{}le"), worst=51,
-            more={"x265-params": "log-level=none:pools=none:frame-threads=1"}, tag="hvc1",
+            "h265",
+            "H.265",
+            {"": "libx265"},
+            _GREY_AND_COLOUR | _exact((10, 12), L="yuv420p{}le", RGB="yuv420p{}le"),
+            worst=51,
+            more={"x265-params": "log-level=none:pools=none:frame-threads=1"},
+            tag="hvc1",
         ),
         Codec(
-            "vp9", "VP9", {"": "libvpx-vp9"}, _GREY_AND_COLOUR | {("LA", 8): "yuva420p", ("RGBA", 8): "yuva420p"}, even=False, worst=63,
+            "vp9",
+            "VP9",
+            {"": "libvpx-vp9"},
+            _GREY_AND_COLOUR | {("LA", 8): "yuva420p", ("RGBA", 8): "yuva420p"},
+            even=False,
+            worst=63,
             more={"b": "0", "deadline": "good", "cpu-used": "2", "auto-alt-ref": "0"},
         ),
         Codec(
-            "ffv1", "FFV1", {"": "ffv1"},
+            "ffv1",
+            "FFV1",
+            {"": "ffv1"},
             {("L", 8): "gray", ("LA", 8): "ya8", ("RGB", 8): "bgr0", ("RGBA", 8): "bgra"}
             | _exact((10, 12, 14, 16), L="gray{}le", RGB="gbrp{}le", RGBA="gbrap{}le"),
-            lossless=True, more={"level": "3", "slicecrc": "1"}, interlaced={},
+            lossless=True,
+            more={"level": "3", "slicecrc": "1"},
+            interlaced={},
         ),
         Codec(
-            "h264-lossless", "lossless H.264", {"L": "libx264", "": "libx264rgb"}, {("L", 8): "gray", ("RGB", 8): "rgb24"}, lossless=True,
-            more={"qp": "0"}, interlaced=_X264,
+            "h264-lossless",
+            "lossless H.264",
+            {"L": "libx264", "": "libx264rgb"},
+            {("L", 8): "gray", ("RGB", 8): "rgb24"},
+            lossless=True,
+            more={"qp": "0"},
+            interlaced=_X264,
         ),
     )
-}  # fmt: skip
+}
 
 CLIP_FORMATS = {
     f.name: f

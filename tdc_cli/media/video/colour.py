@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 # Number of the matrix in the tags (ITU-T H.273) -> shares of red and of blue in luma.
-MATRICES = {1: (0.2126, 0.0722), 4: (0.30, 0.11), 5: (0.299, 0.114), 6: (0.299, 0.114), 7: (0.212, 0.087), 9: (0.2627, 0.0593)}
+MATRICES = {
+    1: (0.2126, 0.0722),
+    4: (0.30, 0.11),
+    5: (0.299, 0.114),
+    6: (0.299, 0.114),
+    7: (0.212, 0.087),
+    9: (0.2627, 0.0593),
+}
 RGB_MATRIX, BT709, UNSPECIFIED, BT601 = 0, 1, 2, 6
 LIMITED, FULL = 1, 2
 SRGB_TRANSFER = 13
@@ -35,7 +42,9 @@ class Coding:
     transfer: int = SRGB_TRANSFER
 
     def sure(self, height, full=False):
-        """The same without gaps: the matrix by the height of the picture where no tag says it, the range limited unless `full`."""
+        """The same without gaps: the matrix by the height of the picture where no tag says it, the range limited unless
+        `full`.
+        """
         matrix = (BT709 if height >= _HIGH else BT601) if self.matrix == UNSPECIFIED else self.matrix
         return replace(self, matrix=matrix, range=self.range or (FULL if full else LIMITED))
 
@@ -91,7 +100,10 @@ def from_rgb(rgb, bits, coding, size):
     y = share_red * red + (1 - share_red - share_blue) * green + share_blue * blue
     middle = 1 << (bits - 1)
     chroma = [(blue - y) / (2 * (1 - share_blue)), (red - y) / (2 * (1 - share_red))]
-    return [_levels(y * spread + offset, bits), *(_levels(_reduced(plane, size) * spread_chroma + middle, bits) for plane in chroma)]
+    return [
+        _levels(y * spread + offset, bits),
+        *(_levels(_reduced(plane, size) * spread_chroma + middle, bits) for plane in chroma),
+    ]
 
 
 def grey_to_full(luma, bits, coding):
@@ -111,7 +123,9 @@ def grey_from_full(levels, bits, coding):
 
 
 def widen(levels, bits):
-    """Levels of `bits` bits as uint8 or uint16 that fill the whole range, each at its own place; `narrow` is the inverse."""
+    """Levels of `bits` bits as uint8 or uint16 that fill the whole range, each at its own place; `narrow` is the
+    inverse.
+    """
     if bits in (8, 16):
         return levels
     top = (1 << bits) - 1
@@ -150,8 +164,8 @@ def _factors(size, whole):
 def _enlarged(plane, shape):
     """Chroma for every pixel, linear between the samples.
 
-    A sample lies between the rows and on the first of the columns that share it, as MPEG-2, H.264 and H.265 have it unless they say
-    otherwise.
+    A sample lies between the rows and on the first of the columns that share it, as MPEG-2, H.264 and H.265 have it
+    unless they say otherwise.
     """
     rows, columns = _factors(plane.shape, shape)
     return _between(_between(plane, rows, shape[0], (rows - 1) / 2).T, columns, shape[1], 0).T
@@ -168,7 +182,8 @@ def _between(plane, factor, count, offset):
 
 
 def _reduced(plane, size):
-    """Chroma of fewer samples: means over rows, and over columns with half weights on the neighbours; see `_enlarged`."""
+    """Chroma of fewer samples: means over rows, and over columns with half weights on the neighbours; see `_enlarged`.
+    """
     rows, columns = _factors(size, plane.shape)
     if rows > 1:
         padded = np.pad(plane, ((0, size[0] * rows - len(plane)), (0, 0)), mode="edge")

@@ -1,7 +1,7 @@
 """Reading of containers (MP4, MKV, MOV, AVI, WebM, and those of broadcasting and tapes) by PyAV.
 
-A clip is decoded once before anything else is done with it: only then are the number of frames and their times sure, and damage is
-found before any work. That costs little beside completing it.
+A clip is decoded once before anything else is done with it: only then are the number of frames and their times sure,
+and damage is found before any work. That costs little beside completing it.
 """
 
 import contextlib
@@ -24,7 +24,16 @@ _MODES = {(1, False): "L", (1, True): "LA", (3, False): "RGB", (3, True): "RGBA"
 _MASTERED = (16, 18)  # transfer functions of high dynamic range: PQ, HLG
 _GREY = {"L": "L", "LA": "LA", "RGB": "L", "RGBA": "LA"}
 _UPRIGHT = (1, 0, 0, 1)
-_TURNS = {_UPRIGHT, (0, 1, -1, 0), (-1, 0, 0, -1), (0, -1, 1, 0), (-1, 0, 0, 1), (1, 0, 0, -1), (0, 1, 1, 0), (0, -1, -1, 0)}
+_TURNS = {
+    _UPRIGHT,
+    (0, 1, -1, 0),
+    (-1, 0, 0, -1),
+    (0, -1, 1, 0),
+    (-1, 0, 0, 1),
+    (1, 0, 0, -1),
+    (0, 1, 1, 0),
+    (0, -1, -1, 0),
+}
 _ID_OF_MATROSKA = 4  # bytes of the two outermost names in a file
 _EARLY = 1  # seconds by which a file may end before the time that it tells
 
@@ -47,22 +56,47 @@ def read(path, form):
         if seen.kind is None:
             raise InputError(f"{path}: its video has no frames; get the file again")
         base = stream.time_base
-        start = seen.stamps[0] if form.name == "AVI" else 0  # which knows no later start; FFmpeg counts the delay of the decoder
+        start = (
+            seen.stamps[0] if form.name == "AVI" else 0
+        )  # which knows no later start; FFmpeg counts the delay of the decoder
         times = tuple((stamp - start) * base for stamp in seen.stamps)
         rate = _constant_rate(times, base, (stream.average_rate, stream.guessed_rate, stream.base_rate))
         fields = seen.fields()
-        details = {"aspect": _aspect(stream, seen.kind), "coding": seen.kind.coding, "codec": stream.codec_context.codec.canonical_name}
-    kind = replace(seen.kind, interlaced=fields is not None, mode=seen.kind.mode if seen.colourful else _GREY[seen.kind.mode])
+        details = {
+            "aspect": _aspect(stream, seen.kind),
+            "coding": seen.kind.coding,
+            "codec": stream.codec_context.codec.canonical_name,
+        }
+    kind = replace(
+        seen.kind, interlaced=fields is not None, mode=seen.kind.mode if seen.colourful else _GREY[seen.kind.mode]
+    )
     if fields:
         details["fields"] = fields
         seen.notes.append(f"{path}: interlaced, {fields} field first; is completed field by field")
     last = seen.last_duration * base or (1 / rate if rate else times[-1] - times[-2] if len(times) > 1 else 0)
     return Clip(
-        str(path), sha256, form.name, len(times), kind.shape, np.dtype(np.uint8 if kind.bits == 8 else np.uint16), kind.mode, rate, times,
-        tuple(seen.notes), times[-1] + last if last else None, None if kind.bits in (8, 16) else kind.bits, details,
-        _Frames(str(path), form, sha256, kind, tuple(seen.stamps),
-                tuple(k for k, stamp in enumerate(seen.stamps) if stamp in seen.keys) if form.indexed else ()),
-    )  # fmt: skip
+        str(path),
+        sha256,
+        form.name,
+        len(times),
+        kind.shape,
+        np.dtype(np.uint8 if kind.bits == 8 else np.uint16),
+        kind.mode,
+        rate,
+        times,
+        tuple(seen.notes),
+        times[-1] + last if last else None,
+        None if kind.bits in (8, 16) else kind.bits,
+        details,
+        _Frames(
+            str(path),
+            form,
+            sha256,
+            kind,
+            tuple(seen.stamps),
+            tuple(k for k, stamp in enumerate(seen.stamps) if stamp in seen.keys) if form.indexed else (),
+        ),
+    )
 
 
 @dataclass(frozen=True)
@@ -129,9 +163,14 @@ class _Seen:
     def _add_fields(self, frame, number):
         """Take note of the fields of an interlaced frame; InputError where they are not as those before."""
         if self.kind.turn != _UPRIGHT:
-            raise InputError(f"{self.path}: interlaced, and is to be shown turned; take the turn out first: {_untagged(self.path)}")
+            raise InputError(
+                f"{self.path}: interlaced, and is to be shown turned; take the turn out first: {_untagged(self.path)}"
+            )
         if frame.height % (4 if -(-frame.height // frame.format.chroma_height()) == 2 else 2):
-            raise InputError(f"{self.path}: interlaced with {frame.height} rows, which are no two fields with colours; crop it with ffmpeg")
+            raise InputError(
+                f"{self.path}: interlaced with {frame.height} rows, which are no two fields with colours; crop it with "
+                "ffmpeg"
+            )
         first = first_of(frame)
         if first and self.first_field and first != self.first_field:
             raise InputError(f"{self.path}: at frame {number} the other field begins to come first; cut the clip there")
@@ -170,7 +209,9 @@ class _Frames:
             raise InputError(f"{self.path}: frame {number} is no longer there; was the file changed?")
 
     def _from(self, key):
-        """Time stamps and frames from the key frame of that number on; from the first one, where seeking does not lead there."""
+        """Time stamps and frames from the key frame of that number on; from the first one, where seeking does not lead
+        there.
+        """
         with opened(self.path, self.form) as (container, stream):
             if key:
                 container.seek(self.stamps[key], stream=stream)
@@ -191,11 +232,14 @@ def opened(path, form):
 
     with contextlib.ExitStack() as stack:
         try:
-            file = stack.enter_context(open(path, "rb"))  # not by name: FFmpeg takes some names for protocols or lists of files
+            file = stack.enter_context(
+                open(path, "rb")
+            )  # not by name: FFmpeg takes some names for protocols or lists of files
             container = stack.enter_context(av.open(file, format=form.demuxer, metadata_errors="replace"))
         except av.error.FFmpegError as error:
             raise InputError(
-                f"{path}: not a readable {form.name} file ({error.strerror}); damaged, cut short or of another kind: get it again"
+                f"{path}: not a readable {form.name} file ({error.strerror}); damaged, cut short or of another kind: "
+                "get it again"
             ) from error
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
@@ -246,8 +290,14 @@ def _decoder(stream):
 def _damaged(seen, reason):
     number = len(seen.stamps)
     where = f"after frame {number - 1}" if number else "at its first frame"
-    keep = f"keep what is whole: ffmpeg -i '{seen.path}' -frames:v {number}" if number else f"mend what can be: ffmpeg -i '{seen.path}'"
-    return InputError(f"{seen.path}: damaged {where} ({reason}); get the file again, or {keep} -c:v ffv1 -c:a copy whole.mkv")
+    keep = (
+        f"keep what is whole: ffmpeg -i '{seen.path}' -frames:v {number}"
+        if number
+        else f"mend what can be: ffmpeg -i '{seen.path}'"
+    )
+    return InputError(
+        f"{seen.path}: damaged {where} ({reason}); get the file again, or {keep} -c:v ffv1 -c:a copy whole.mkv"
+    )
 
 
 def _untagged(path):
@@ -264,8 +314,8 @@ def _check_whole(container, stream, seen):
     told = Fraction(container.duration or 0, 1_000_000) + max(0, Fraction(container.start_time or 0, 1_000_000))
     if told > seen.latest + _EARLY:
         seen.notes.append(
-            f"{seen.path}: ends after {float(seen.latest):.1f} s and {len(seen.stamps)} frames, though it tells {float(told):.1f} s; "
-            "is it whole?"
+            f"{seen.path}: ends after {float(seen.latest):.1f} s and {len(seen.stamps)} frames, though it tells "
+            f"{float(told):.1f} s; is it whole?"
         )
 
 
@@ -300,7 +350,9 @@ def _kind_of(frame, path):
     if form.is_rgb or form.has_palette:
         coding = replace(coding, matrix=colour.RGB_MATRIX, range=colour.FULL)
     elif not grey and coding.matrix not in colour.MATRICES:
-        raise InputError(f"{path}: colours of matrix {coding.matrix} (ITU-T H.273) are not read; convert it with ffmpeg")
+        raise InputError(
+            f"{path}: colours of matrix {coding.matrix} (ITU-T H.273) are not read; convert it with ffmpeg"
+        )
     return _Kind(frame.width, frame.height, form.name, max(bits, 8), _MODES[1 if grey else 3, alpha], coding, False,
                  _turn(frame, path))  # fmt: skip
 
@@ -327,7 +379,11 @@ def _constant_rate(times, base, candidates):
     if len(times) > 1:
         candidates = (Fraction(len(times) - 1) / (times[-1] - times[0]), *candidates)
         exact = [rate for rate in candidates if rate and all(t - times[0] == k / rate for k, t in enumerate(times))]
-        close = [rate for rate in candidates[1:] if rate and all(abs(t - times[0] - k / rate) <= base for k, t in enumerate(times))]
+        close = [
+            rate
+            for rate in candidates[1:]
+            if rate and all(abs(t - times[0] - k / rate) <= base for k, t in enumerate(times))
+        ]
         return next(iter(exact + close), None)
     return next((Fraction(rate) for rate in candidates if rate), None)
 
@@ -368,11 +424,15 @@ def _has_colour(frame, kind):
     """Whether a frame is in red, green and blue, or has chroma: H.264 and others store grey clips with empty chroma."""
     if kind.coding.matrix == colour.RGB_MATRIX:
         return True
-    return kind.mode in ("RGB", "RGBA") and any(np.any(plane != 1 << (kind.bits - 1)) for plane in _planes(frame, kind)[1:3])
+    return kind.mode in ("RGB", "RGBA") and any(
+        np.any(plane != 1 << (kind.bits - 1)) for plane in _planes(frame, kind)[1:3]
+    )
 
 
 def _planes(frame, kind):
-    """Components of a frame in their order, each a (h, w) ndarray: luma and chroma, or red, green and blue; alpha comes last."""
+    """Components of a frame in their order, each a (h, w) ndarray: luma and chroma, or red, green and blue; alpha comes
+    last.
+    """
     form = frame.format
     alone = len({c.plane for c in form.components}) == len(form.components)
     if form.name in ("ya8", "ya16le"):
@@ -401,4 +461,5 @@ def _planar(frame, kind):
         return f"gbr{alpha}p{deep}"
     form = frame.format
     across, down = -(-frame.width // form.chroma_width()), -(-frame.height // form.chroma_height())
-    return f"yuv{alpha}{ {(1, 1): '444', (2, 1): '422', (2, 2): '420', (4, 1): '411', (4, 4): '410', (1, 2): '440'}[across, down] }p{deep}"
+    sampling = {(1, 1): "444", (2, 1): "422", (2, 2): "420", (4, 1): "411", (4, 4): "410", (1, 2): "440"}[across, down]
+    return f"yuv{alpha}{sampling}p{deep}"

@@ -16,18 +16,45 @@ from .clip import DEFAULT_RATE
 from .clip_formats import CLIP_FORMATS, CODECS, FOLDER
 from .container import opened
 
-_KINDS = {"audio": "sound", "subtitle": "subtitles", "video": "a second video", "attachment": "an attachment", "data": "data"}
+_KINDS = {
+    "audio": "sound",
+    "subtitle": "subtitles",
+    "video": "a second video",
+    "attachment": "an attachment",
+    "data": "data",
+}
 _FINEST = 1_000_000_000  # ticks a second
 _SMALL = 128  # pixels a side below which the assembly code of x265 (4.2) has written behind the end of its memory
 _MILLISECONDS = ("MKV", "WebM")  # whose clocks have no finer unit
 _TIMECODES = ("mov", "mp4", "matroska")  # muxers that hold a timecode
 # Tags that say how the old file was made, not what it shows.
 _TECHNICAL = {
-    "operational_pattern_ul", "uid", "generation_uid", "company_name", "product_name", "product_version_num", "product_version",
-    "application_platform", "product_uid", "toolkit_version_num", "material_package_umid", "file_package_umid", "modification_date",
-    "encoder", "major_brand", "minor_version", "compatible_brands", "duration", "bps", "number_of_frames", "number_of_bytes", "alpha_mode",
-    "handler_name", "vendor_id", "timecode",
-}  # fmt: skip
+    "operational_pattern_ul",
+    "uid",
+    "generation_uid",
+    "company_name",
+    "product_name",
+    "product_version_num",
+    "product_version",
+    "application_platform",
+    "product_uid",
+    "toolkit_version_num",
+    "material_package_umid",
+    "file_package_umid",
+    "modification_date",
+    "encoder",
+    "major_brand",
+    "minor_version",
+    "compatible_brands",
+    "duration",
+    "bps",
+    "number_of_frames",
+    "number_of_bytes",
+    "alpha_mode",
+    "handler_name",
+    "vendor_id",
+    "timecode",
+}
 
 
 def check(path, clip, form, codec):
@@ -40,30 +67,46 @@ def check(path, clip, form, codec):
     """
     notes = []
     if not codec.lossless:
-        notes.append(f"{codec.title} compresses with loss: known pixels change a little in the file; {_lossless(clip, form)} keeps them")
+        notes.append(
+            f"{codec.title} compresses with loss: known pixels change a little in the file; {_lossless(clip, form)} "
+            "keeps them"
+        )
     if codec.format_of(clip).startswith("yuv444p") and not codec.lossless:
         what = "an odd size" if not clip.fields else "no size for two fields that share colours"
         notes.append(
-            f"{clip.shape[1]}x{clip.shape[0]} is {what}: the colours are stored in full resolution, which some players cannot show"
+            f"{clip.shape[1]}x{clip.shape[0]} is {what}: the colours are stored in full resolution, which some players "
+            "cannot show"
         )
     _check_times(path, clip, form, notes)
     for kind, codec_name, held in _companions(clip, form):
         if kind == "audio" and not held:
             able = [f.extensions[0] for f in CLIP_FORMATS.values() if f.muxer and not lost_companions(clip, f, "audio")]
-            raise OutputError(f"{path}: {form.name} cannot hold the input's sound ({codec_name}); write to {' or '.join(able)}")
+            raise OutputError(
+                f"{path}: {form.name} cannot hold the input's sound ({codec_name}); write to {' or '.join(able)}"
+            )
     return notes + lost_companions(clip, form)
 
 
 def lost_companions(clip, form, only=None):
-    """What stands beside the frames in the input, all of it or of the kind `only`, and cannot be held by `form`; a list of notes."""
-    lost = [(kind, codec_name) for kind, codec_name, held in _companions(clip, form) if not held and only in (kind, None)]
+    """What stands beside the frames in the input, all of it or of the kind `only`, and cannot be held by `form`; a list
+    of notes.
+    """
+    lost = [
+        (kind, codec_name) for kind, codec_name, held in _companions(clip, form) if not held and only in (kind, None)
+    ]
     if not lost:
         return []
     name = "a folder of frames" if form.name == FOLDER else form.name
     words = ", ".join(dict.fromkeys(f"{_KINDS.get(kind, kind)} ({codec_name})" for kind, codec_name in lost))
-    counts = {other.extensions[0]: sum(not held for _, _, held in _companions(clip, other)) for other in _containers(clip)}
+    counts = {
+        other.extensions[0]: sum(not held for _, _, held in _companions(clip, other)) for other in _containers(clip)
+    }
     able = [extension for extension, count in counts.items() if count == min(counts.values()) < len(lost)]
-    way = f"write to {' or '.join(able)} to keep {'more' if counts[able[0]] else 'it'}" if able else "no container that is written keeps it"
+    way = (
+        f"write to {' or '.join(able)} to keep {'more' if counts[able[0]] else 'it'}"
+        if able
+        else "no container that is written keeps it"
+    )
     return [f"{name} cannot hold all that the input has: without {words}; {way}"]
 
 
@@ -74,7 +117,9 @@ def _containers(clip):
 
 def _lossless(clip, form):
     """How to write a clip without loss, in words."""
-    names = [name for name, codec in CODECS.items() if codec.lossless and form.holds(clip, codec) and name in form.codecs]
+    names = [
+        name for name, codec in CODECS.items() if codec.lossless and form.holds(clip, codec) and name in form.codecs
+    ]
     words = " or ".join(f"`codec={name}`" for name in names)
     return words or f"{CLIP_FORMATS['MKV'].extensions[0]} with `codec=ffv1`"
 
@@ -85,12 +130,19 @@ def _check_times(path, clip, form, notes):
     spans = np.diff([*times, end])
     if min(spans) <= 0:
         number = int(np.argmin(spans))
-        raise OutputError(f"{path}: frame {number} of the input lasts no time, which {form.name} cannot hold; write to .gif or .webp")
+        raise OutputError(
+            f"{path}: frame {number} of the input lasts no time, which {form.name} cannot hold; write to .gif or .webp"
+        )
     clock = _clock(times, end)
     if form.name in _MILLISECONDS and not clip.rate and 1000 % clock:
-        notes.append(f"{form.name} counts milliseconds, to which the times of the frames are rounded; write to .mp4 to keep them exactly")
+        notes.append(
+            f"{form.name} counts milliseconds, to which the times of the frames are rounded; write to .mp4 to keep "
+            "them exactly"
+        )
     elif clock > _FINEST:
-        raise OutputError(f"{path}: the times of the frames need more than {_FINEST:,} ticks a second; write a folder of frames")
+        raise OutputError(
+            f"{path}: the times of the frames need more than {_FINEST:,} ticks a second; write a folder of frames"
+        )
     if form.name == "AVI" and clip.times and (clip.rate is None or (times[0] != 0 and _companions(clip, form))):
         why = "one frame rate throughout" if clip.rate is None else "a video that begins at 0 s"
         raise OutputError(f"{path}: AVI can hold only {why}; write to .mkv or .mp4")
@@ -99,7 +151,8 @@ def _check_times(path, clip, form, notes):
 def _times(clip, form):
     """When the frames are shown and when the last one ends, in seconds; lists of Fraction.
 
-    Where the rate is constant they follow it exactly, unless both files count milliseconds, to which the first one has been rounded.
+    Where the rate is constant they follow it exactly, unless both files count milliseconds, to which the first one has
+    been rounded.
     """
     if clip.times is None:
         return [k / DEFAULT_RATE for k in range(clip.count)], clip.count / DEFAULT_RATE
@@ -119,7 +172,9 @@ def _base(clip, form, times, end):
     if form.name in _MILLISECONDS and (not clip.rate or clip.format in _MILLISECONDS):
         return Fraction(1, 1000)
     length = 1 / clip.rate if clip.rate else 1 / DEFAULT_RATE
-    return length if all((time / length).denominator == 1 for time in (*times, end)) else Fraction(1, _clock(times, end))
+    return (
+        length if all((time / length).denominator == 1 for time in (*times, end)) else Fraction(1, _clock(times, end))
+    )
 
 
 def _coding(clip, pixels):
@@ -127,7 +182,9 @@ def _coding(clip, pixels):
     coding = clip.details.get("coding") or colour.Coding()
     if not pixels.startswith("yuv"):
         grey = pixels.startswith(("gray", "ya"))
-        return colour.Coding(colour.BT709 if grey else colour.RGB_MATRIX, colour.FULL, coding.primaries, coding.transfer)
+        return colour.Coding(
+            colour.BT709 if grey else colour.RGB_MATRIX, colour.FULL, coding.primaries, coding.transfer
+        )
     if coding.matrix == colour.RGB_MATRIX or "coding" not in clip.details:
         return colour.Coding(colour.BT709, colour.LIMITED, coding.primaries, coding.transfer)
     return coding
@@ -158,7 +215,9 @@ def write(frames, file, clip, form, codec, quality):
     sink = _Sink(file)
     try:
         with contextlib.ExitStack() as stack:
-            output = stack.enter_context(av.open(sink, "w", format=form.muxer, container_options={"avoid_negative_ts": "disabled"}))
+            output = stack.enter_context(
+                av.open(sink, "w", format=form.muxer, container_options={"avoid_negative_ts": "disabled"})
+            )
             video = _video(output, clip, form, codec, quality, pixels, coding, base)
             others = stack.enter_context(_copies(output, clip, form))
             lengths = dict(zip(stamps, np.diff(stamps).tolist()))
@@ -174,7 +233,9 @@ def write(frames, file, clip, form, codec, quality):
             others.send_until(None)
         sink.check()
     except av.error.FFmpegError as error:
-        raise OutputError(f"{clip.path}: cannot be encoded as {codec.title} in {form.name} ({error.strerror})") from error
+        raise OutputError(
+            f"{clip.path}: cannot be encoded as {codec.title} in {form.name} ({error.strerror})"
+        ) from error
 
 
 def _mux(output, packets, lengths):
@@ -254,7 +315,9 @@ def _put(plane, values):
 
 
 def _companions(clip, form):
-    """Streams beside the frames in the file that a clip was read from: kind, codec, and whether `form` can hold it; a list of tuples."""
+    """Streams beside the frames in the file that a clip was read from: kind, codec, and whether `form` can hold it; a
+    list of tuples.
+    """
     import av
 
     if not CLIP_FORMATS[clip.format].demuxer:
@@ -268,7 +331,10 @@ def _companions(clip, form):
         if not form.muxer:
             return [*((stream.type, name, False) for stream, name in zip(others, names)), *timecodes]
         with av.open(io.BytesIO(), "w", format=form.muxer) as trial:
-            return [*((stream.type, name, _copied(trial, stream) is not None) for stream, name in zip(others, names)), *timecodes]
+            return [
+                *((stream.type, name, _copied(trial, stream) is not None) for stream, name in zip(others, names)),
+                *timecodes,
+            ]
 
 
 def _name_of(stream):
@@ -326,11 +392,17 @@ def _copies(output, clip, form):
             output.streams.video[0].metadata["timecode"] = _timecode(container)
         if container.chapters() and form.muxer != "avi":
             output.set_chapters(container.chapters())
-        yield _Copies(output, pairs, container.demux([s for s in container.streams if s.index in pairs]) if pairs else iter(()))
+        yield _Copies(
+            output, pairs, container.demux([s for s in container.streams if s.index in pairs]) if pairs else iter(())
+        )
 
 
 def _descriptive(tags):
-    return {key: value for key, value in tags.items() if key.lower().split("-")[0] not in _TECHNICAL and not key.startswith("_")}
+    return {
+        key: value
+        for key, value in tags.items()
+        if key.lower().split("-")[0] not in _TECHNICAL and not key.startswith("_")
+    }
 
 
 class _Sink:

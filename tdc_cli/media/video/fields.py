@@ -1,4 +1,6 @@
-"""Fields of interlaced video: the even rows of a frame show one moment, the odd rows another, and one of the two comes first."""
+"""Fields of interlaced video: the even rows of a frame show one moment, the odd rows another, and one of the two comes
+first.
+"""
 
 import numpy as np
 

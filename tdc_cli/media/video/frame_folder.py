@@ -26,7 +26,10 @@ def read_folder(path, form):
         for file in sorted(Path(path).iterdir()):
             if way := elsewhere.way_out(file):
                 raise InputError(f"{file}: {way}")
-        raise InputError(f"{path}: no frames; files of {', '.join(sorted(EXTENSIONS))} in it are taken, those in folders within are not")
+        raise InputError(
+            f"{path}: no frames; files of {', '.join(sorted(EXTENSIONS))} in it are taken, those in folders within are "
+            "not"
+        )
     hashed = hashlib.sha256()
     first, notes, nodata = None, {}, {}
     for name in names:
@@ -38,9 +41,18 @@ def read_folder(path, form):
         nodata |= dict.fromkeys(media.nodata)
     sha256 = hashed.hexdigest()
     return Clip(
-        str(path), sha256, form.name, len(names), first.values.shape, first.values.dtype, first.mode, notes=tuple(notes),
-        details={"names": tuple(names)}, source=_Files(str(path), tuple(names), first.values.shape), nodata=tuple(nodata),
-    )  # fmt: skip
+        str(path),
+        sha256,
+        form.name,
+        len(names),
+        first.values.shape,
+        first.values.dtype,
+        first.mode,
+        notes=tuple(notes),
+        details={"names": tuple(names)},
+        source=_Files(str(path), tuple(names), first.values.shape),
+        nodata=tuple(nodata),
+    )
 
 
 def frame_names(path):
@@ -51,7 +63,10 @@ def frame_names(path):
 
 def _check_alike(media, first):
     if (media.values.shape, media.kind) != (first.values.shape, first.kind):
-        raise InputError(f"{media.path}: {_in_words(media)}, but {first.path} is {_in_words(first)}; all frames of a clip must be alike")
+        raise InputError(
+            f"{media.path}: {_in_words(media)}, but {first.path} is {_in_words(first)}; all frames of a clip must be "
+            "alike"
+        )
 
 
 def _in_words(media):
@@ -91,7 +106,11 @@ def check(path, clip):
         check_own(path)
     names = _new_names(clip)
     lossy = [name for name in names if not named(name).lossless]
-    return ["JPEG compresses with loss: known pixels change a little in the files; write to .npy or .tif to keep them"] if lossy else []
+    return (
+        ["JPEG compresses with loss: known pixels change a little in the files; write to .npy or .tif to keep them"]
+        if lossy
+        else []
+    )
 
 
 def write(frames, folder, clip, quality):

@@ -1,4 +1,6 @@
-"""Clips as arrays: ``.npy`` files of shape (T, H, W) or (T, H, W, C), of which only the frames that are asked for are read."""
+"""Clips as arrays: ``.npy`` files of shape (T, H, W) or (T, H, W, C), of which only the frames that are asked for are
+read.
+"""
 
 from dataclasses import dataclass
 
@@ -24,7 +26,8 @@ def read_array(path, form):
     values = _mapped(path)
     if values.ndim not in (3, 4) or not values.size:
         raise InputError(
-            f"{path}: array of shape {values.shape}; a clip has shape (frames, height, width) or (frames, height, width, channels)"
+            f"{path}: array of shape {values.shape}; a clip has shape (frames, height, width) or (frames, height, "
+            "width, channels)"
         )
     check_type(values.dtype.newbyteorder("="), path)
     check_size(values.shape[2], values.shape[1], path)
@@ -52,7 +55,13 @@ class _Rows:
         values = _mapped(self.path)
         rows = self._read(values, start, stop) if values.flags.c_contiguous else values[start:stop]
         for frame in rows:
-            yield Media(np.array(frame, dtype=frame.dtype.newbyteorder("="), order="C"), "array", self.path, self.sha256, format="NPY")
+            yield Media(
+                np.array(frame, dtype=frame.dtype.newbyteorder("="), order="C"),
+                "array",
+                self.path,
+                self.sha256,
+                format="NPY",
+            )
 
     def _read(self, values, start, stop):
         """Frames read one by one: a mapped file that somebody makes shorter would end the program by a signal."""
@@ -62,13 +71,19 @@ class _Rows:
             for _ in range(start, min(stop, len(values))):
                 content = file.read(size)
                 if len(content) < size:
-                    raise InputError(f"{self.path}: was made shorter while it was worked on; run again when it is left alone")
+                    raise InputError(
+                        f"{self.path}: was made shorter while it was worked on; run again when it is left alone"
+                    )
                 yield np.frombuffer(content, values.dtype).reshape(values.shape[1:])
 
 
 def write(frames, file, clip):
     """Write frames into an open binary file, as one array."""
-    header = {"descr": np.lib.format.dtype_to_descr(clip.dtype), "fortran_order": False, "shape": (clip.count, *clip.shape)}
+    header = {
+        "descr": np.lib.format.dtype_to_descr(clip.dtype),
+        "fortran_order": False,
+        "shape": (clip.count, *clip.shape),
+    }
     np.lib.format.write_array_header_1_0(file, header)
     for media in frames:
         file.write(np.ascontiguousarray(media.values).tobytes())

@@ -42,13 +42,15 @@ def _read(path, form, numbers):
             first = first or media
             if (media.values.shape, media.kind) != (first.values.shape, first.kind):
                 raise InputError(
-                    f"{path}: page {number} has shape {media.values.shape} in {media.kind}, the first {first.values.shape} in "
-                    f"{first.kind}; all frames of a clip must be alike"
+                    f"{path}: page {number} has shape {media.values.shape} in {media.kind}, the first "
+                    f"{first.values.shape} in {first.kind}; all frames of a clip must be alike"
                 )
     check_type(first.values.dtype, path)
     sha256 = digest(path)
     source = _Pages(str(path), sha256, numbers)
-    return Clip(str(path), sha256, form.name, len(numbers), first.values.shape, first.values.dtype, first.mode, source=source)
+    return Clip(
+        str(path), sha256, form.name, len(numbers), first.values.shape, first.values.dtype, first.mode, source=source
+    )
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,9 @@ class Sink:
                 yield done.media
                 monitor(done.given.number + 1, clip.count, "write")
 
-        write_clip(frames(), request.output, clip, codec=request.codec, quality=request.quality, replace=request.overwrite)
+        write_clip(
+            frames(), request.output, clip, codec=request.codec, quality=request.quality, replace=request.overwrite
+        )
         if request.save_incomplete is not None:
             shown = (done.given.media.with_colour(done.holed) for done in completed(plan))
             write_clip(shown, request.save_incomplete, clip, replace=request.overwrite)
@@ -66,7 +68,9 @@ class Sink:
         if request.panel is not None:
             from ...view.panel import draw_filmstrip
 
-            write_bytes(request.panel, draw_filmstrip(strip.chosen, units_of(clip.full_range)), replace=request.overwrite)
+            write_bytes(
+                request.panel, draw_filmstrip(strip.chosen, units_of(clip.full_range)), replace=request.overwrite
+            )
         return reel, strip
 
     def page(self, plan, report, kept):
@@ -83,7 +87,9 @@ class Sink:
 
         clip, (reel, strip) = plan.source, kept
         shares = plan.survey.counts / plan.incomplete.entries
-        film = page.Film(reel, strip.chosen, shares.tolist(), clip.shape[:2], full_range=clip.full_range, transparent=clip.has_alpha)
+        film = page.Film(
+            reel, strip.chosen, shares.tolist(), clip.shape[:2], full_range=clip.full_range, transparent=clip.has_alpha
+        )
         return page.clip(report, film)
 
 

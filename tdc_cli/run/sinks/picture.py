@@ -27,14 +27,18 @@ class Sink:
         self.form = wanted or media.named(request.output, OutputError)
         suffix = Path(request.output).suffix.lower()
         if wanted and media.EXTENSIONS.get(suffix, wanted) is not wanted:
-            raise ConfigError(f"{request.output}: its extension says {suffix} but `format` {request.format}; leave one out")
+            raise ConfigError(
+                f"{request.output}: its extension says {suffix} but `format` {request.format}; leave one out"
+            )
 
     def fit(self, request, source):
         """See the package."""
         self.form = form = self.form or media.FORMATS[source.media.format]
         media.check(form, source.media, request.output)
         if request.quality is not None and form.lossless:
-            raise ConfigError(f"`quality` is of JPEG, and {request.output} is written as {form.name}, without loss; leave it out")
+            raise ConfigError(
+                f"`quality` is of JPEG, and {request.output} is written as {form.name}, without loss; leave it out"
+            )
         if request.save_incomplete is not None:
             media.check(media.named(request.save_incomplete, OutputError), source.media, request.save_incomplete)
         return media.losses(form, source.media)
@@ -69,9 +73,16 @@ class Sink:
             from ...view.panel import draw_panel
 
             panel = draw_panel(
-                done.shown(done.holed), done.shown(done.colour), done.sd, done.given.truth, source.full_range, units, source.mode == "CMYK",
-                alpha=done.media.alpha, premultiplied="premultiplied" in source.media.metadata,
-            )  # fmt: skip
+                done.shown(done.holed),
+                done.shown(done.colour),
+                done.sd,
+                done.given.truth,
+                source.full_range,
+                units,
+                source.mode == "CMYK",
+                alpha=done.media.alpha,
+                premultiplied="premultiplied" in source.media.metadata,
+            )
             write_bytes(request.panel, panel, replace=request.replaces)
         return done
 

@@ -26,7 +26,11 @@ class Sink:
         if request.save_incomplete is not None:
             tensor.check(tensor.named(request.save_incomplete), source.media, request.save_incomplete)
         left = tensor.left_out(self.form, source.media)
-        return [f"{request.output}: without {', '.join(left)}, which {tensor.split(request.input)[0]} holds as well"] if left else []
+        return (
+            [f"{request.output}: without {', '.join(left)}, which {tensor.split(request.input)[0]} holds as well"]
+            if left
+            else []
+        )
 
     def write(self, plan, measures, monitor):
         """See the package. The tensor comes first: of files that are written together, the first one appears last."""

@@ -70,5 +70,14 @@ def bench(suite, summary, statuses, settings, tables, figures, failures):
     -------
     str
     """
-    return render("bench.html", (), suite=suite, summary=summary, counts=Counter(statuses), settings=settings, tables=tables,
-                  figures=[(figure, data_uri(figure.png, "png")) for figure in figures], failures=failures)  # fmt: skip
+    return render(
+        "bench.html",
+        (),
+        suite=suite,
+        summary=summary,
+        counts=Counter(statuses),
+        settings=settings,
+        tables=tables,
+        figures=[(figure, data_uri(figure.png, "png")) for figure in figures],
+        failures=failures,
+    )

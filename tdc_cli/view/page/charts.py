@@ -70,7 +70,9 @@ def trace(title, chains):
     low, high = low - margin, high + margin
     step = -(-length // MOST_POINTS)
     lines = tuple(
-        " ".join(f"{_across(i, 0, max(length - 1, 1)):.1f},{_up(chain[i], low, high):.1f}" for i in range(0, length, step))
+        " ".join(
+            f"{_across(i, 0, max(length - 1, 1)):.1f},{_up(chain[i], low, high):.1f}" for i in range(0, length, step)
+        )
         for chain in chains[:MOST_CHAINS]
     )
     means = ", ".join(f"{sum(chain) / length:.4g}" for chain in chains[:MOST_CHAINS])
@@ -109,7 +111,13 @@ def posterior(title, shares):
         return start + slot * (value - first + 0.5)
 
     bars = tuple(
-        (middle(value) - 0.4 * slot, _up(share, 0, top), 0.8 * slot, _up(0, 0, top) - _up(share, 0, top), f"{value}: {share:.1%}")
+        (
+            middle(value) - 0.4 * slot,
+            _up(share, 0, top),
+            0.8 * slot,
+            _up(0, 0, top) - _up(share, 0, top),
+            f"{value}: {share:.1%}",
+        )
         for value, share in sorted(known.items())
         if first <= value <= last
     )
@@ -126,8 +134,8 @@ def posterior(title, shares):
 def over_frames(title, values, first=0, *, share=False):
     """Chart of a figure over the frames of a clip, a line through all frames where it is known.
 
-    Of a long clip neighbouring frames are drawn as one, by the worst of them: the largest share of missing entries, else the smallest
-    value.
+    Of a long clip neighbouring frames are drawn as one, by the worst of them: the largest share of missing entries,
+    else the smallest value.
 
     Parameters
     ----------
@@ -170,7 +178,9 @@ def over_frames(title, values, first=0, *, share=False):
         title,
         f"{title} of {len(known)} frames; mean {mean:{style}}, {called} {extreme:{style}} in frame {at}",
         across=tuple((across(frame), str(frame)) for frame in sorted({first, (first + last) // 2, last})),
-        up=tuple((_up(mark, low, high), f"{mark:.6g}" if not share else f"{100 * mark:.6g} %") for mark in ticks(low, high)),
+        up=tuple(
+            (_up(mark, low, high), f"{mark:.6g}" if not share else f"{100 * mark:.6g} %") for mark in ticks(low, high)
+        ),
         lines=(" ".join(f"{x:.1f},{y:.1f}" for x, y in points),),
         dots=points if len(points) <= MOST_DOTS else (),
         frames=(first, last),
@@ -183,7 +193,10 @@ def ticks(low, high):
     """Two to six round numbers within [low, high], which are ``low < high``."""
     step = 10.0 ** math.floor(math.log10((high - low) / 2))
     step *= next(factor for factor in (5, 2, 1) if factor * step <= (high - low) / 2)
-    return [round(i * step, 12 - math.floor(math.log10(step))) for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    return [
+        round(i * step, 12 - math.floor(math.log10(step)))
+        for i in range(math.ceil(low / step), math.floor(high / step) + 1)
+    ]
 
 
 def _across(value, low, high, right=WIDTH - RIGHT):

@@ -97,7 +97,12 @@ def clip(report, film):
         lossless=reel.lossless,
         film={
             "frames": [
-                {"number": frame.number, "time": frame.time, "told": _told(frame, each.get(frame.number)), "pictures": frame.pictures}
+                {
+                    "number": frame.number,
+                    "time": frame.time,
+                    "told": _told(frame, each.get(frame.number)),
+                    "pictures": frame.pictures,
+                }
                 for frame in frames
             ],
             "images": reel.images,

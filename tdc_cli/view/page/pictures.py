@@ -9,7 +9,8 @@ from PIL import Image
 from ...media import plain
 from ..display import colours, limits, over_checkerboard, reduced, to_bytes
 
-# What a page shows of a picture at most, so that it stays one that a phone can open: full HD, and sides that every browser can draw.
+# What a page shows of a picture at most, so that it stays one that a phone can open: full HD, and sides that every
+# browser can draw.
 MOST_PIXELS = 1920 * 1080
 LONGEST_SIDE = 8192
 # Small pictures are shown enlarged by a whole number, up to this width and height.
@@ -24,7 +25,9 @@ def enlargement(height, width):
 
 
 def photograph(picture, low, high, factor, inks=False, alpha=None, premultiplied=False, icc_profile=None):
-    """Data URI of a PNG of `picture`, (H, W) or (H, W, C); see `display.to_bytes` and `display.over_checkerboard` for the others."""
+    """Data URI of a PNG of `picture`, (H, W) or (H, W, C); see `display.to_bytes` and `display.over_checkerboard` for
+    the others.
+    """
     shown = reduced(over_checkerboard(to_bytes(picture, low, high, inks), alpha, premultiplied), factor)
     # A colour profile belongs to the channels of the file; those that were averaged have none.
     if icc_profile and shown.shape[2:] == picture.shape[2:]:
@@ -46,7 +49,8 @@ def scale():
 
 
 def holes(missing, factor):
-    """Data URI of a PNG, white and as opaque as the share of channels that are missing, of (H, W[, C]) bool `missing`."""
+    """Data URI of a PNG, white and as opaque as the share of channels that are missing, of (H, W[, C]) bool `missing`.
+    """
     share = missing if missing.ndim == 2 else missing.mean(axis=2, dtype=np.float32)
     opacity = reduced(np.rint(255 * share).astype(np.uint8), factor)
     return _plain(np.stack([np.full_like(opacity, 255), opacity], axis=2))

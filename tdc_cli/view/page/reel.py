@@ -1,7 +1,8 @@
 """Frames for the player of a page: scaled down, compressed as they come, and no more than a page has room for.
 
-They are pictures, not an encoded clip: a reader steps to exactly the frame that was asked for and sees its pixels without what a codec of
-clips makes of them, all pictures of a frame are shown together, and every browser can show them.
+They are pictures, not an encoded clip: a reader steps to exactly the frame that was asked for and sees its pixels
+without what a codec of clips makes of them, all pictures of a frame are shown together, and every browser can show
+them.
 """
 
 import hashlib
@@ -16,8 +17,8 @@ from ..display import reduction, top
 from ..shots import MOST_PIXELS
 from .pictures import data_uri, heat
 
-# Pixels of all frames and pictures of a player: 86 frames of 640 x 360, incomplete and completed. In the page a film then takes 13 MB, and
-# noise, the worst case, 48.
+# Pixels of all frames and pictures of a player: 86 frames of 640 x 360, incomplete and completed. In the page a film
+# then takes 13 MB, and noise, the worst case, 48.
 ROOM = 2 * 86 * MOST_PIXELS
 # However small they are: each takes half a kilobyte of names and figures in the page, and milliseconds to compress.
 MOST_FRAMES = 1000
@@ -100,7 +101,9 @@ class Reel:
             self._append_waiting()
 
     def finish(self):
-        """Make pictures of uncertainty and error, whose colour scale all frames share; nothing if that was done already."""
+        """Make pictures of uncertainty and error, whose colour scale all frames share; nothing if that was done
+        already.
+        """
         if not self.frames:
             # Nothing has changed in the whole clip.
             self._append_waiting()

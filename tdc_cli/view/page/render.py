@@ -42,7 +42,11 @@ def render(template, scripts, **values):
             "form-action 'none'",
         ]
     )
-    return _environment().get_template(template).render(policy=Markup(policy), style=Markup(style), scripts=map(Markup, codes), **values)
+    return (
+        _environment()
+        .get_template(template)
+        .render(policy=Markup(policy), style=Markup(style), scripts=map(Markup, codes), **values)
+    )
 
 
 def number(value, digits=None, unit=""):

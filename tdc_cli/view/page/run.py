@@ -13,7 +13,11 @@ from . import charts, pictures
 from .render import number, percent, render
 
 # What methods trace over their sweeps, and whether it is in the units of the values; see `methods.Completion`.
-TRACES = {"rank": ("Rank", False), "noise_std": ("Noise, standard deviation", True), "log_likelihood": ("Log likelihood", False)}
+TRACES = {
+    "rank": ("Rank", False),
+    "noise_std": ("Noise, standard deviation", True),
+    "log_likelihood": ("Log likelihood", False),
+}
 WATCHED = "probe_"
 METRICS = (("all", "All entries"), ("missing", "Missing entries"), ("incomplete", "Before, holes as 0"))
 
@@ -101,7 +105,8 @@ def run(report, shown, traces=None):
     factor = reduction(height, width, pictures.MOST_PIXELS, pictures.LONGEST_SIDE)
     size = (-(-height // factor), -(-width // factor))
     units = units_of(shown.full_range)
-    # For integer pictures noise, mixture and traces are fractions of the full range; the page has one unit for everything.
+    # For integer pictures noise, mixture and traces are fractions of the full range; the page has one unit for
+    # everything.
     unit = shown.full_range or 1
     return render(
         "run.html",
@@ -191,7 +196,10 @@ def _figures(shown, factor, seed):
         error = np.abs(shown.completed.astype(float) - shown.truth)
         heats.append(("error", "Error", "Absolute difference from the truth.", display.over_channels(error)))
     end, beyond = display.top(*(values for *_, values in heats)) if heats else (1.0, False)
-    made |= {name: Figure(name, title, note, pictures.heat(values, end, factor), end, beyond) for name, title, note, values in heats}
+    made |= {
+        name: Figure(name, title, note, pictures.heat(values, end, factor), end, beyond)
+        for name, title, note, values in heats
+    }
     # In rows of two and of three: uncertainty and error side by side, whatever else there is.
     order = ("incomplete", "completed", "truth", "mask", "uncertainty", "error", "given")
     if shown.variants:  # side by side, before all else
@@ -203,13 +211,19 @@ def model_charts(report, traces, unit):
     """Charts of the rank and of the chains, where the method has them."""
     rank = report["rank"]
     made = [charts.posterior("Posterior of the rank", rank["posterior"])] if rank and rank["posterior"] else []
-    drawn = [charts.trace(title, _times(traces[key], unit if scaled else 1)) for key, (title, scaled) in TRACES.items() if key in traces]
+    drawn = [
+        charts.trace(title, _times(traces[key], unit if scaled else 1))
+        for key, (title, scaled) in TRACES.items()
+        if key in traces
+    ]
     return made + [chart for chart in drawn if chart is not None]
 
 
 def _watched(traces, unit):
     """Charts of single entries."""
-    drawn = [charts.trace(label(key), _times(chains, unit)) for key, chains in traces.items() if key.startswith(WATCHED)]
+    drawn = [
+        charts.trace(label(key), _times(chains, unit)) for key, chains in traces.items() if key.startswith(WATCHED)
+    ]
     return [chart for chart in drawn if chart is not None]
 
 
