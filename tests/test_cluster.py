@@ -333,3 +333,8 @@ def test_a_scheduler_that_goes_is_one_line_and_the_rest_is_done_later(tdc, machi
     assert 0 < len(written()) < 20
     assert tdc("complete-image", "in", "-o", "out", *HOLES, "--skip-existing").exit_code == 0
     assert contents("out") == expected
+
+
+def test_what_is_no_address_is_refused_at_once(tdc, pictures):
+    done = tdc("complete-image", "in", "-o", "out", *HOLES, "--cluster", "nonsense")
+    assert done.exit_code == 2 and "--cluster is 'nonsense'; give the address" in done.stderr

@@ -2,6 +2,7 @@
 by itself.
 """
 
+import itertools
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -123,7 +124,7 @@ def with_flag(frame, first):
     graph = av.filter.Graph()
     nodes = [graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=Fraction(1, 25)),
              graph.add("setfield", {"top": "tff", "bottom": "bff"}[first]), graph.add("buffersink")]  # fmt: skip
-    for one, other in zip(nodes, nodes[1:]):
+    for one, other in itertools.pairwise(nodes):
         one.link_to(other)
     graph.configure()
     graph.push(frame)
@@ -144,7 +145,7 @@ def order_of(path):
                 graph.add("separatefields"),
                 graph.add("buffersink"),
             ]
-            for one, other in zip(nodes, nodes[1:]):
+            for one, other in itertools.pairwise(nodes):
                 one.link_to(other)
             graph.configure()
             graph.push(frame)

@@ -237,3 +237,9 @@ def test_rasterio_finds_the_same_place(tdc):
             after.profile,
         )
         assert after.crs.to_epsg() == 32633 and after.tags()["SENSOR"] == "made up" and after.read().min() > 0
+
+
+def test_a_big_endian_bigtiff_is_refused_with_a_way_out(tdc):
+    tifffile.imwrite("b.tif", np.zeros((20, 24), np.uint16), bigtiff=True, byteorder=">")
+    done = tdc("complete-image", "b.tif", "-o", "c.tif", "--missing-ratio", "0.2", "--method", "nearest")
+    assert done.exit_code == 2 and "b.tif: is a big-endian BigTIFF, which is not read; 'tiffcp -L" in done.stderr

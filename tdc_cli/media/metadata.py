@@ -53,8 +53,7 @@ def damaged(path, error):
 
 
 def directory(file, offset):
-    """Directory of a TIFF file, open for reading, at `offset` as Pillow's Exif, which reads it whatever the pixels are.
-    """
+    """Directory of a TIFF file, open for reading, at `offset` as Pillow's Exif, whatever the pixels are."""
     from PIL import Image
 
     exif = Image.Exif()

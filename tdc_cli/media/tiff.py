@@ -45,12 +45,17 @@ def suits(page):
 def opened(source, path):
     """A TIFF file as tifffile has it, from a path or a binary file; what is raised within the block is told as damage
     to `path`.
+
+    InputError for a big-endian BigTIFF: Pillow, which reads the metadata, takes none.
     """
     import tifffile
 
     try:
         with warnings.catch_warnings(), tifffile.TiffFile(source) as file:
             warnings.simplefilter("ignore")  # of tags that are damaged: what matters of them is found out below
+            if file.is_bigtiff and file.byteorder == ">":
+                way_out = "'tiffcp -L -8 IN.tif OUT.tif' makes a little-endian one of it"
+                raise InputError(f"{path}: is a big-endian BigTIFF, which is not read; {way_out}")
             yield file
     except InputError:
         raise

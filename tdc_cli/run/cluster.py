@@ -9,6 +9,7 @@ import logging
 import multiprocessing
 import os
 import platform
+import re
 from concurrent.futures import CancelledError, Executor, Future
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -163,6 +164,9 @@ def _client(address):
         ) from error
     for name in _LOGGERS:  # where it was imported before
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    if not re.fullmatch(r"(\w+://)?\S+:\d+", address):
+        raise ConfigError(f"`cluster` is {address!r}; give the address that 'dask scheduler' prints: tcp://HOST:PORT",
+                          ("cluster",))  # fmt: skip
     try:
         return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, ImportError) as error:
