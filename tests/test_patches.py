@@ -808,7 +808,7 @@ def test_stages_follow_the_holes():
     assert stages_of(usual) == [[(6, 48, 6, 9)], [(6, 48, 6, 3), (6, 48, 4, 2), (4, 32, 3, 1)]]
     assert stages_of(sparse) == [[(6, 36, 6, 8), (8, 48, 8, 1)], [(6, 36, 6, 3), (8, 48, 8, 2), (4, 32, 3, 1)]]
     assert stages_of(thin) == [[(6, 48, 6, 5)], [(6, 48, 6, 2), (6, 48, 4, 2)]]
-    assert stages_of(deep) == [[(8, 64, 8, 5)], [(8, 64, 8, 2), (8, 64, 5, 2)]]
+    assert stages_of(deep) == [[(8, 96, 8, 5)], [(8, 96, 8, 2), (8, 96, 5, 2)]]
     assert (
         stages_of(deep, noise_std=0.1)
         == stages_of(deep, noise_std="auto")

@@ -11,6 +11,8 @@ from scipy.sparse.linalg import cg
 
 # A correction fades over 1 / sqrt(FADING) pixels from where it is needed.
 FADING = 3e-4
+# A difference so many times the usual one counts half.
+USUAL = 3.0
 # Share of the right side that the solution may leave.
 TOLERANCE = 1e-3
 
@@ -21,7 +23,8 @@ def copy(values, hole, blank, pixels, origins):
 
     With u the values, c the copies and e = u - c, the sum over neighbours ``(e_q - e_p - r_pq)^2`` plus ``FADING
     e_p^2`` is least; r_pq is what the difference of copies must change to be that which both origins show (their mean),
-    and e = 0 outside of the hole.
+    and e = 0 outside of the hole. Pairs whose r_pq is far beyond what is usual count little: there two things meet that
+    do not belong together, and to make up for it would draw a haze through the hole.
 
     Parameters
     ----------
@@ -44,8 +47,7 @@ def copy(values, hole, blank, pixels, origins):
     origin = np.arange(hole.size)
     origin[pixels] = origins
     usable = ~blank.ravel()
-    degree, right = np.full(len(pixels), FADING), np.zeros((len(pixels), flat.shape[1]))
-    links = []
+    pairs = []
     for down, across in ((0, 1), (1, 0), (0, -1), (-1, 0)):
         step = down * width + across
 
@@ -66,12 +68,17 @@ def copy(values, hole, blank, pixels, origins):
             wanted[sure] += flat[second[sure]] - flat[first[sure]]
             votes[sure] += 1
         change = np.where(votes > 0, wanted / np.maximum(votes, 1) - (flat[origin[there]] - flat[origin[here]]), 0.0)
-        degree[number[here]] += 1
-        right[number[here]] -= change
-        both = hole.ravel()[there]
-        links.append((number[here[both]], number[there[both]]))
-    rows, columns = (np.concatenate(side) for side in zip(*links, strict=True))
-    matrix = diags_array(degree).tocsr() - csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(pixels),) * 2)
+        pairs.append((number[here], number[there], change))
+    first, second, change = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    sizes = np.linalg.norm(change, axis=1)
+    usual = np.median(sizes[sizes > 0]) if sizes.any() else 1.0
+    weights = 1 / (1 + (sizes / (USUAL * usual)) ** 2)
+    degree = FADING + np.bincount(first, weights, len(pixels))
+    right = -np.stack([np.bincount(first, weights * column, len(pixels)) for column in change.T], axis=1)
+    both = second >= 0
+    matrix = diags_array(degree).tocsr() - csr_array(
+        (weights[both], (first[both], second[both])), shape=(len(pixels),) * 2
+    )
     preconditioner = diags_array(1 / degree)
     fields = [cg(matrix, column, rtol=TOLERANCE, atol=0, M=preconditioner, maxiter=1000)[0] for column in right.T]
     return flat[origins] + np.stack(fields, axis=1)

@@ -57,7 +57,7 @@ COSTS = {
     "tdc_cli.methods.field": Cost(1.5, 5, 120e6, 50),
     "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 2400),
     "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300),
-    "tdc_cli.methods.auto": Cost(0.5, 150, 250e6, 60, first=15, deep=100),
+    "tdc_cli.methods.auto": Cost(0.5, 150, 250e6, 60, first=15, deep=45),
     "tdc_cli.methods.patches": Cost(0.5, 150, 250e6, 60, first=15),
     "tdc_cli.methods.datc": Cost(100, 0, 200e6, 300, small=900),
     "tdc_cli.peers.fbcp": Cost(25, 0, 80e6, 500),
@@ -79,7 +79,7 @@ COSTS = {
 # Of what works otherwise on clips: 20 frames of 176x144 with strokes or text over 13 % of every second one (190 and 320
 # s), with 60 % of the entries missing (260 s) and under noise (190 s), and 9 frames with strokes over one (17 s).
 CLIP_COSTS = dict.fromkeys(
-    ("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 500, 250e6, 120, most=60, deep=100)
+    ("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 500, 250e6, 120, most=60, deep=45)
 )  # fmt: skip
 
 
