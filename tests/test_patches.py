@@ -815,7 +815,7 @@ def test_stages_follow_the_holes():
         == [[(6, 48, 6, 5)], [(6, 48, 6, 2), (6, 48, 4, 2)]]
     )
     assert stages_of(deep, size=5, members=20, passes=7) == [[(5, 20, 5, 5)], [(5, 20, 5, 1), (5, 20, 3, 1)]]
-    assert stages_of(deep, stride=2)[0][0] == (8, 64, 2, 5)
+    assert stages_of(deep, stride=2)[0][0] == (8, 96, 2, 5)
     assert stages_of(np.ones((4, 60, 3), dtype=bool), size=9, stride=8)[0][0][::2] == (
         4,
         4,
@@ -832,7 +832,7 @@ def test_stages_follow_the_holes():
     assert falling.draft == (Settings(size=6, members=36, stride=6, passes=10, first_ridge=0.3),)
     late = Settings(size=6, members=36, stride=6, passes=3, first_ridge=Settings.last_ridge)
     assert falling.finish == (late, replace(late, stride=4, passes=2))
-    assert schedule.schedules_for(scattered((60, 60, 3), 0.8), patches.Config()) == [careful]
+    assert schedule.schedules_for(scattered((60, 60, 3), 0.77), patches.Config()) == [careful]
     (only,) = schedule.schedules_for(deep, patches.Config())
     assert all(s.share == 1 and not s.uncertain for s in (*only.draft, *only.finish))
 

@@ -126,10 +126,10 @@ class Tuned:
     sparse: float = 0.75
     sparse_members: int = 36
 
-    # -- the falling schedule ("Two schedules where more than 85 % is missing")
+    # -- the falling schedule ("Two schedules where more than 78 % is missing")
     # Share of missing entries above which it is tried, its first ridge, and the weight of its result beside the careful
     # one.
-    very_sparse: float = 0.85
+    very_sparse: float = 0.78
     high_ridge: float = 0.3
     falling_share: float = 0.6
 
