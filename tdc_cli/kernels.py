@@ -105,10 +105,10 @@ def run_shares(kernel, count, share, *arguments):
     *arguments
     """
     threads = numba.get_num_threads()
-    length = (
-        max(1, -(-count // (4 * threads * share))) * share
-    )  # four parts a thread, so that none waits long for the last
-    todo = deque(range(0, count, length if threads > 1 else max(count, 1)))
+    # One thread has one part; several have four each, so that none waits long for the last.
+    parts = 1 if threads == 1 else 4 * threads
+    length = max(1, -(-count // (parts * share))) * share
+    todo = deque(range(0, count, length))
 
     def work():
         while todo:
@@ -116,7 +116,7 @@ def run_shares(kernel, count, share, *arguments):
                 first = todo.popleft()
             except IndexError:  # another thread took the last
                 return
-            kernel(first, min(count, first + length) if threads > 1 else count, *arguments)
+            kernel(first, min(count, first + length), *arguments)
 
     helping = [_helpers().submit(work) for _ in range(min(threads, len(todo)) - 1)]
     try:
@@ -134,5 +134,6 @@ def _helpers():
     return ThreadPoolExecutor(numba.config.NUMBA_NUM_THREADS, thread_name_prefix="kernel")
 
 
-# A process that is forked has none of its parent's threads.
-os.register_at_fork(after_in_child=_helpers.cache_clear)
+# A process that is forked, where there is such a thing, has none of its parent's threads.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helpers.cache_clear)
