@@ -51,9 +51,10 @@ def kept(waiting, spent=None):
                 if spent:
                     entry["spent"] = [spent[0].name, spent[1]]
             _write(folder / name, entry, held)
+            # After a failure the main one goes first, since the last callback comes first.
             held.callback(
                 _remove, folder / name
-            )  # after a failure the main one goes first, since the last callback comes first
+            )
         _settle(by_folder)
         try:
             yield

@@ -155,9 +155,10 @@ class Scale:
     @classmethod
     def of(cls, values):
         """Mean and standard deviation of `values`; the spread is 1 where they are all equal."""
+        # Sums and squares of very large or small values would leave the range of floats.
         top = (
             float(np.abs(values).max()) or 1.0
-        )  # sums and squares of very large or small values would leave the range of floats
+        )
         scaled = values / top
         spread = float(np.std(scaled))
         return cls(top * float(np.mean(scaled)), top * spread if spread > 1e-12 else 1.0)

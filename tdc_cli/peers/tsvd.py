@@ -71,9 +71,10 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent):
 def low_rank(tensor, threshold):
     """`tensor` with the singular values of all slices of its transform along the last mode lowered by `threshold`."""
     depth = tensor.shape[2]
+    # The others are the conjugates of these.
     slices = np.ascontiguousarray(
         np.moveaxis(scipy.fft.rfft(tensor, axis=2), 2, 0)
-    )  # the others are the conjugates of these
+    )
     shrunk = np.empty_like(slices)
     for k, matrix in enumerate(slices):
         # These two are real, which makes them four times faster.

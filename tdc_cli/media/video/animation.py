@@ -114,9 +114,10 @@ def _pictures(path, form, start) -> Iterator:
             warnings.simplefilter("ignore")
             with Image.open(path, formats=_NAMES[form.name]) as picture:
                 check_size(picture.width, picture.height, path)
+                # Of an APNG, for programs that know no animations.
                 hidden = int(
                     getattr(picture, "default_image", False)
-                )  # of an APNG, for programs that know no animations
+                )
                 for number in range(start, getattr(picture, "n_frames", 1) - hidden):
                     picture.seek(number + hidden)
                     picture.load()

@@ -232,9 +232,10 @@ def opened(path, form):
 
     with contextlib.ExitStack() as stack:
         try:
+            # Not by name: FFmpeg takes some names for protocols or lists of files.
             file = stack.enter_context(
                 open(path, "rb")
-            )  # not by name: FFmpeg takes some names for protocols or lists of files
+            )
             container = stack.enter_context(av.open(file, format=form.demuxer, metadata_errors="replace"))
         except av.error.FFmpegError as error:
             raise InputError(
