@@ -805,17 +805,17 @@ def test_stages_follow_the_holes():
     thin[:, 30] = False
     deep[20:40, 20:40] = False
     usual, sparse = scattered((60, 60, 3)), scattered((60, 60, 3), 0.9)
-    assert stages_of(usual) == [[(6, 48, 6, 9)], [(6, 48, 6, 3), (6, 48, 4, 2), (4, 32, 3, 1)]]
-    assert stages_of(sparse) == [[(6, 36, 6, 8), (8, 48, 8, 1)], [(6, 36, 6, 3), (8, 48, 8, 2), (4, 32, 3, 1)]]
-    assert stages_of(thin) == [[(6, 48, 6, 5)], [(6, 48, 6, 2), (6, 48, 4, 2)]]
-    assert stages_of(deep) == [[(8, 96, 8, 5)], [(8, 96, 8, 2), (8, 96, 5, 2)]]
+    assert stages_of(usual) == [[(6, 64, 6, 10)], [(6, 64, 4, 3), (6, 64, 3, 1), (4, 32, 3, 1)]]
+    assert stages_of(sparse) == [[(6, 48, 6, 9), (8, 48, 8, 1)], [(6, 48, 4, 3), (8, 48, 4, 1), (4, 32, 3, 1)]]
+    assert stages_of(thin) == [[(6, 64, 6, 6)], [(6, 64, 4, 2), (6, 64, 3, 1)]]
+    assert stages_of(deep) == [[(8, 96, 8, 6)], [(8, 96, 5, 2), (8, 96, 4, 1)]]
     assert (
         stages_of(deep, noise_std=0.1)
         == stages_of(deep, noise_std="auto")
-        == [[(6, 48, 6, 5)], [(6, 48, 6, 2), (6, 48, 4, 2)]]
+        == [[(6, 64, 6, 6)], [(6, 64, 4, 2), (6, 64, 3, 1)]]
     )
-    assert stages_of(deep, size=5, members=20, passes=7) == [[(5, 20, 5, 5)], [(5, 20, 5, 1), (5, 20, 3, 1)]]
-    assert stages_of(deep, stride=2)[0][0] == (8, 96, 2, 5)
+    assert stages_of(deep, size=5, members=20, passes=7) == [[(5, 20, 5, 5)], [(5, 20, 3, 1), (5, 20, 2, 1)]]
+    assert stages_of(deep, stride=2)[0][0] == (8, 96, 2, 6)
     assert stages_of(np.ones((4, 60, 3), dtype=bool), size=9, stride=8)[0][0][::2] == (
         4,
         4,
@@ -829,9 +829,9 @@ def test_stages_follow_the_holes():
     stages = (*careful.draft, *careful.finish)
     assert all(s.uncertain and s.first_ridge == s.last_ridge == Settings.last_ridge for s in stages)
     assert [s.share for s in stages] == [1, 1, 1, 1, 0.5]
-    assert falling.draft == (Settings(size=6, members=36, stride=6, passes=10, first_ridge=0.3),)
-    late = Settings(size=6, members=36, stride=6, passes=3, first_ridge=Settings.last_ridge)
-    assert falling.finish == (late, replace(late, stride=4, passes=2))
+    assert falling.draft == (Settings(size=6, members=48, stride=6, passes=11, first_ridge=0.3, estimated=24),)
+    late = Settings(size=6, members=48, stride=4, passes=3, first_ridge=Settings.last_ridge, estimated=24)
+    assert falling.finish == (late, replace(late, stride=3, passes=1))
     assert schedule.schedules_for(scattered((60, 60, 3), 0.77), patches.Config()) == [careful]
     (only,) = schedule.schedules_for(deep, patches.Config())
     assert all(s.share == 1 and not s.uncertain for s in (*only.draft, *only.finish))

@@ -95,8 +95,13 @@ class Tuned:
     deep: int = 2
     deep_size: int = 8
     deep_members: int = 96
-    # Where holes are strokes the nearest patches of a group alone are estimated, by what all of them say.
-    stroke_estimated: int = 32
+    # The nearest patches of a group alone are estimated, by what all of them say ("The nearest of a group"): of
+    # scattered entries, where most are missing, of strokes, and of deep ones.
+    members: int = 64
+    estimated: int = 16
+    sparse_estimated: int = 24
+    stroke_estimated: int = 24
+    deep_estimated: int = 32
     # Passes over patches wider by this factor, where entries are sparse.
     wide_passes: int = 1
     wider: float = 5 / 4
@@ -106,6 +111,7 @@ class Tuned:
     fine_passes: int = 1
     finer: float = 2 / 3
     fine_members: int = 32
+    fine_estimated: int = 16
     fine_share: float = 0.5
 
     # -- passes ("Over-relaxation 1.5 and momentum .5", "What is left open")
@@ -116,15 +122,15 @@ class Tuned:
     stroke_passes: int = 9
     # First ridge of strokes.
     stroke_ridge: float = 1e-2
-    # Of these, those that go with everything observed ("Held-out entries are given back"), first on the same grid,
-    # then, but for sparse entries, on a denser one, this share of a patch apart, where the grid of the others is a
-    # patch apart ("Coarse grids").
+    # Of these, those that go with everything observed ("Held-out entries are given back"), on grids denser than that of
+    # the others, this share of a patch apart, the last ones denser still ("Coarse grids").
     back_passes: int = 3
-    last_passes: int = 2
+    last_passes: int = 1
     dense: float = 2 / 3
+    densest: float = 1 / 2
     # Share of scattered missing entries above which what they leave open is reckoned with; then groups are smaller.
     sparse: float = 0.75
-    sparse_members: int = 36
+    sparse_members: int = 48
 
     # -- the falling schedule ("Two schedules where more than 78 % is missing")
     # Share of missing entries above which it is tried, its first ridge, and the weight of its result beside the careful
@@ -218,7 +224,13 @@ def schedules_for(observed, config, wanted=None):
     smallest, channels = min(absent.shape[:2]), min(absent.shape[2], MOST_CHANNELS)
     most, widest = (min(smallest, max(2, math.isqrt(n * TUNED.most_entries // channels))) for n in (1, 2))
     size = min(config.size or TUNED.deep_size, widest) if deep else min(config.size or Settings.size, most)
-    members = TUNED.deep_members if deep else TUNED.sparse_members if sparse else Settings.members
+    members = TUNED.deep_members if deep else TUNED.sparse_members if sparse else TUNED.members
+    estimated = (
+        TUNED.deep_estimated if deep
+        else TUNED.stroke_estimated if strokes
+        else TUNED.sparse_estimated if sparse
+        else TUNED.estimated
+    )  # fmt: skip
     passes = config.passes or (TUNED.stroke_passes if strokes else TUNED.sparse_passes if sparse else TUNED.passes)
     fine = 0 if strokes else min(TUNED.fine_passes, passes // 4)
     wide = min(TUNED.wide_passes, passes // 4) if sparse else 0
@@ -229,32 +241,30 @@ def schedules_for(observed, config, wanted=None):
         stride=min(size, config.stride or size),
         passes=passes - fine - wide - back - last,
         first_ridge=TUNED.stroke_ridge if strokes else Settings.first_ridge,
-        estimated=TUNED.stroke_estimated if strokes else None,
+        estimated=estimated,
     )
     late = replace(main, first_ridge=main.last_ridge)
     wider = replace(_scaled(late, TUNED.wider, widest), passes=wide, members=config.members or TUNED.wide_members)
     finer = replace(
         _scaled(late, TUNED.finer, most), passes=fine, members=config.members or TUNED.fine_members,
-        step=1.0, momentum=0.0, share=TUNED.fine_share,
+        estimated=TUNED.fine_estimated, step=1.0, momentum=0.0, share=TUNED.fine_share,
     )  # fmt: skip
-    again, denser = replace(late, passes=back), _denser(late, last, config)
-    finish = again, replace(wider, passes=last) if wide else denser, _denser(finer, fine, config)
+    again, end = _denser(late, back, TUNED.dense, config), _denser(late, last, TUNED.densest, config)
+    finish = again, _denser(wider, last, TUNED.densest, config) if wide else end, _denser(finer, fine, TUNED.dense, config)
     usual = Schedule(_without_empty(main, wider), _without_empty(*finish))
     if not sparse:
         return [usual]
     careful = usual.changed(uncertain=True)
     careful = replace(careful, draft=tuple(replace(s, first_ridge=s.last_ridge) for s in careful.draft))
     falling = Schedule(
-        (replace(main, passes=passes - back - last, first_ridge=TUNED.high_ridge),), _without_empty(again, denser)
+        (replace(main, passes=passes - back - last, first_ridge=TUNED.high_ridge),), _without_empty(again, end)
     )
     return [careful, falling] if absent.mean() > TUNED.very_sparse else [careful]
 
 
-def _denser(settings, passes, config):
-    """Passes with the same settings over a denser grid."""
-    return replace(
-        settings, passes=passes, stride=min(settings.size, config.stride or round(TUNED.dense * settings.size))
-    )
+def _denser(settings, passes, share, config):
+    """Passes with the same settings over a denser grid, a `share` of a patch apart."""
+    return replace(settings, passes=passes, stride=min(settings.size, config.stride or round(share * settings.size)))
 
 
 def _without_empty(*stages):
