@@ -242,7 +242,7 @@ def test_that_compiled_code_is_not_kept_is_noted_once(complete, monkeypatch):
     from tdc_cli import kernels
 
     monkeypatch.setattr(kernels, "CACHE", False)
-    monkeypatch.setattr(biharmonic, "warm_up", lambda order, config: None, raising=False)
+    monkeypatch.setattr(biharmonic, "warm_up", lambda order, config, missing: None, raising=False)
     result = complete("--missing-ratio", "0.2")
     assert result.exit_code == 0 and result.stderr.count("set NUMBA_CACHE_DIR to a folder that can be written") == 1
 

@@ -457,7 +457,7 @@ def mean_mixture(draws, scale):
             "precisions": (precisions / scale.spread / scale.spread)[order].tolist()}
 
 
-def warm_up(order, config):
+def warm_up(order, config, missing):
     """Compile every kernel on a tiny tensor of this order, so that compilation is not counted as work."""
     shape = (3,) * order
     rng = np.random.default_rng(0)

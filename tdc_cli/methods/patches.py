@@ -38,7 +38,8 @@ class Config(Parameters):
     )
     members: int | None = parameter(
         None,
-        "Patches in a group; None: 48, or 96 for deep strokes, and 36 where more than three quarters are missing. In "
+        "Patches in a group, of which the nearest are estimated, 16, or 32 for strokes and where more than three "
+        "quarters are missing; None: 64, or 96 for deep strokes, and 48 where more than three quarters are missing. In "
         "clips 64, or 150 where the holes are strokes.",
         ge=2,
         le=512,
@@ -52,7 +53,7 @@ class Config(Parameters):
     )
     stride: int | None = parameter(
         None,
-        "Distance of reference patches; None: the size, and two thirds of it in the last passes.",
+        "Distance of reference patches; None: the size, and two thirds to half of it in the last passes.",
         ge=1,
         le=16,
     )
@@ -543,9 +544,9 @@ def _best_weight(values, one, other, held, least):
     return float(min(weight, 1.0)) if weight >= least else 0.0
 
 
-def warm_up(order, config):
-    """Compile every kernel on a tiny picture, so that compilation is not counted as work."""
+def warm_up(order, config, missing):
+    """Compile what is needed on tiny pictures, so that compilation is not counted as work."""
     rng = np.random.default_rng(0)
     values = rng.random((12, 12, 2))
-    for share in (0.3, 0.95):
+    for share in (0.3, 0.95, 0.05)[: 3 if missing > TUNED.sparse else 2]:
         complete(values, rng.random(values.shape) < share, Config(passes=1), rng=rng)

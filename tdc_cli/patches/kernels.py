@@ -351,84 +351,94 @@ def _by_missing(
                 estimates[k, d] -= noise * products[k, d]
 
 
+@njit(**INNER)
+def _workspace(members, told, length):
+    """Arrays for the groups of one thread: patches, mean and covariance, and for those that are estimated what they
+    are to agree with, lists of entries and their lengths.
+    """
+    lists = np.zeros((2, told, length), np.uint32)
+    lengths = np.zeros((2, told), np.int64)
+    return (np.empty((members, length), np.float32), np.empty(length, np.float32),
+            np.empty((length, length), np.float32), np.empty((told, length), np.float32),
+            lists[0], lists[1], lengths[0], lengths[1])  # fmt: skip
+
+
+@njit(**INNER)
+def _gather(image, data, group, frame, depth, size, patches, targets, mean):
+    """Copy the patches of a group, less their `mean`, and of its first ones what is observed into `targets`."""
+    for k in range(len(patches)):
+        _take(image, group[k], frame, depth, size, patches[k])
+    _centre(patches, mean)
+    for k in range(len(targets)):
+        _take(data, group[k], frame, depth, size, targets[k])
+
+
+@njit(**INNER)
+def _tell_apart(targets, mean, wants_missing, noise, chosen, counts, others, sizes):
+    """List of every patch what is observed, or with `wants_missing` what is not, in `chosen`, and in `others` what is
+    to be estimated; take the mean from what is observed, and set the rest to 0.
+    """
+    for k in range(len(targets)):
+        counts[k], sizes[k] = 0, 0
+        for d in range(len(mean)):
+            known = targets[k, d] == targets[k, d]  # not NaN
+            targets[k, d] = targets[k, d] - mean[d] if known else np.float32(0.0)
+            if known != wants_missing:
+                chosen[k, counts[k]] = d
+                counts[k] += 1
+            if noise > 0 or not known:  # without noise, what is observed is certain
+                others[k, sizes[k]] = d
+                sizes[k] += 1
+
+
 @njit(cache=CACHE, nogil=True, error_model="numpy")
-def _estimate(
-    first, last, image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances
-):
+def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances):
     """`estimate` for the groups `first` to ``last - 1``, in one workspace."""
-    members, told = groups.shape[1], estimates.shape[1]
-    length = depth * image.shape[0] * size * size
+    told, length = estimates.shape[1:]
     wanted = len(variances) > 0
-    patches = np.empty((members, length), np.float32)
-    targets = np.empty((told, length), np.float32)
-    chosen = np.zeros((told, length), np.uint32)
-    counts = np.zeros(told, np.int64)
-    others, sizes = np.zeros((told, length), np.uint32), np.zeros(told, np.int64)
-    mean = np.empty(length, np.float32)
-    covariance = np.empty((length, length), np.float32)
-    tallest = (2 * length + 4 * TILE) | 1 if wanted or uncertain else (length + 3 * TILE) | 1
-    matrix = np.empty((length + TILE) * (tallest + (length + TILE if uncertain else 0)) * LANES, np.float32)
-    workspace = np.empty((2, length, length), np.float32)
+    patches, mean, covariance, targets, chosen, others, counts, sizes = _workspace(groups.shape[1], told, length)
+    tallest = (2 * length + 4 * TILE) | 1 if wanted else (length + 3 * TILE) | 1
+    matrix = np.empty((length + TILE) * tallest * LANES, np.float32)
+    smoother = np.empty((length, length), np.float32)
     for g in range(first, last):
+        _gather(image, data, groups[g], frame, depth, size, patches, targets, mean)
         cost, other = 0, 3 * length**3
-        for k in range(members):
-            _take(image, groups[g, k], frame, depth, size, patches[k])
         for k in range(told):
-            _take(data, groups[g, k], frame, depth, size, targets[k])
             count = 0
             for d in range(length):
-                count += targets[k, d] == targets[k, d]  # not NaN
+                count += targets[k, d] == targets[k, d]
             cost += count**3
             other += (length - count) ** 3
-        few_missing = not uncertain and other < cost
-        _centre(patches, mean)
+        few_missing = other < cost
         _covariance(patches, taper, ridge + noise if few_missing else ridge, covariance)
-        for k in range(told):
-            counts[k], sizes[k] = 0, 0
-            for d in range(length):
-                known = targets[k, d] == targets[k, d]
-                targets[k, d] = targets[k, d] - mean[d] if known else np.float32(0.0)
-                if known != few_missing:
-                    chosen[k, counts[k]] = d
-                    counts[k] += 1
-                if noise > 0 or not known:  # without noise, what is observed is certain
-                    others[k, sizes[k]] = d
-                    sizes[k] += 1
-        if uncertain:
-            _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, workspace[0], workspace[1])
-        spread = variances[g] if wanted else variances[:0].reshape(0, 0)
+        _tell_apart(targets, mean, few_missing, noise, chosen, counts, others, sizes)
+        found, spread = estimates[g], variances[g] if wanted else variances[:0].reshape(0, 0)
         if few_missing:
             _invert(covariance)
-            _by_missing(
-                matrix,
-                covariance,
-                mean,
-                targets,
-                chosen,
-                counts,
-                others,
-                sizes,
-                noise,
-                patches[:told],
-                workspace[0],
-                estimates[g],
-                spread,
-            )
+            _by_missing(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches[:told],
+                        smoother, found, spread)  # fmt: skip
         else:
-            _by_observed(
-                matrix,
-                covariance,
-                mean,
-                targets,
-                chosen,
-                counts,
-                others,
-                sizes,
-                noise,
-                patches[:told],
-                estimates[g],
-                spread,
-            )
+            _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches[:told],
+                         found, spread)  # fmt: skip
+
+
+@njit(cache=CACHE, nogil=True, error_model="numpy")
+def _estimate_uncertain(
+    first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances
+):
+    """`_estimate` with what missing entries leave open; by itself, because few runs need it and it compiles for long.
+    """
+    told, length = estimates.shape[1:]
+    patches, mean, covariance, targets, chosen, others, counts, sizes = _workspace(groups.shape[1], told, length)
+    matrix = np.empty((length + TILE) * (((2 * length + 4 * TILE) | 1) + length + TILE) * LANES, np.float32)
+    inner, outer = np.empty((length, length), np.float32), np.empty((length, length), np.float32)
+    for g in range(first, last):
+        _gather(image, data, groups[g], frame, depth, size, patches, targets, mean)
+        _covariance(patches, taper, ridge, covariance)
+        _tell_apart(targets, mean, False, noise, chosen, counts, others, sizes)
+        _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, inner, outer)
+        _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches[:told],
+                     estimates[g], variances[g] if len(variances) > 0 else variances[:0].reshape(0, 0))  # fmt: skip
 
 
 def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances):
@@ -463,22 +473,9 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
     variances : (G, E, D) or (0, 0, 0) float32 ndarray
         Written, or left alone if empty; 0 of observed entries without noise.
     """
+    kernel = _estimate_uncertain if uncertain else _estimate
     run_shares(
-        _estimate,
-        len(groups),
-        SHARE,
-        image,
-        data,
-        groups,
-        frame,
-        depth,
-        size,
-        taper,
-        ridge,
-        noise,
-        uncertain,
-        estimates,
-        variances,
+        kernel, len(groups), SHARE, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances
     )
 
 

@@ -95,13 +95,11 @@ class Tuned:
     deep: int = 2
     deep_size: int = 8
     deep_members: int = 96
-    # The nearest patches of a group alone are estimated, by what all of them say ("The nearest of a group"): of
-    # scattered entries, where most are missing, of strokes, and of deep ones.
+    # The nearest patches of a group alone are estimated, by what all of them say ("The nearest of a group"): usually,
+    # and where most is missing or holes are strokes.
     members: int = 64
     estimated: int = 16
-    sparse_estimated: int = 24
-    stroke_estimated: int = 24
-    deep_estimated: int = 32
+    more_estimated: int = 32
     # Passes over patches wider by this factor, where entries are sparse.
     wide_passes: int = 1
     wider: float = 5 / 4
@@ -111,7 +109,6 @@ class Tuned:
     fine_passes: int = 1
     finer: float = 2 / 3
     fine_members: int = 32
-    fine_estimated: int = 16
     fine_share: float = 0.5
 
     # -- passes ("Over-relaxation 1.5 and momentum .5", "What is left open")
@@ -225,12 +222,6 @@ def schedules_for(observed, config, wanted=None):
     most, widest = (min(smallest, max(2, math.isqrt(n * TUNED.most_entries // channels))) for n in (1, 2))
     size = min(config.size or TUNED.deep_size, widest) if deep else min(config.size or Settings.size, most)
     members = TUNED.deep_members if deep else TUNED.sparse_members if sparse else TUNED.members
-    estimated = (
-        TUNED.deep_estimated if deep
-        else TUNED.stroke_estimated if strokes
-        else TUNED.sparse_estimated if sparse
-        else TUNED.estimated
-    )  # fmt: skip
     passes = config.passes or (TUNED.stroke_passes if strokes else TUNED.sparse_passes if sparse else TUNED.passes)
     fine = 0 if strokes else min(TUNED.fine_passes, passes // 4)
     wide = min(TUNED.wide_passes, passes // 4) if sparse else 0
@@ -241,13 +232,13 @@ def schedules_for(observed, config, wanted=None):
         stride=min(size, config.stride or size),
         passes=passes - fine - wide - back - last,
         first_ridge=TUNED.stroke_ridge if strokes else Settings.first_ridge,
-        estimated=estimated,
+        estimated=TUNED.more_estimated if strokes or sparse else TUNED.estimated,
     )
     late = replace(main, first_ridge=main.last_ridge)
     wider = replace(_scaled(late, TUNED.wider, widest), passes=wide, members=config.members or TUNED.wide_members)
     finer = replace(
         _scaled(late, TUNED.finer, most), passes=fine, members=config.members or TUNED.fine_members,
-        estimated=TUNED.fine_estimated, step=1.0, momentum=0.0, share=TUNED.fine_share,
+        estimated=TUNED.estimated, step=1.0, momentum=0.0, share=TUNED.fine_share,
     )  # fmt: skip
     again, end = _denser(late, back, TUNED.dense, config), _denser(late, last, TUNED.densest, config)
     finish = again, _denser(wider, last, TUNED.densest, config) if wide else end, _denser(finer, fine, TUNED.dense, config)

@@ -23,7 +23,7 @@ def gives_uncertainty(method, config):
     return method.uncertainty and getattr(config, "calibrate", True)
 
 
-def warm_up(method, config, order, monitor=methods.silent):
+def warm_up(method, config, order, missing, monitor=methods.silent):
     """Compile what the method needs.
 
     Parameters
@@ -32,6 +32,8 @@ def warm_up(method, config, order, monitor=methods.silent):
     config : dataclass of the method
     order : int
         Number of modes.
+    missing : float
+        Share of the entries that are missing.
     monitor : callable
 
     Returns
@@ -45,7 +47,7 @@ def warm_up(method, config, order, monitor=methods.silent):
     from ..kernels import CACHE, NOT_KEPT
 
     monitor(0, 1, "compile")
-    module.warm_up(order, config)
+    module.warm_up(order, config, missing)
     monitor(1, 1, "compile")
     return () if CACHE else (NOT_KEPT,)
 
@@ -64,7 +66,7 @@ def complete(method, config, values, observed, *, rng, path, monitor=methods.sil
         zero = np.zeros(values.shape) if method.uncertainty else None
         return methods.Completion(mean=values, interval_sd=zero, uncertainty=zero, parameters=asdict(config)), 0.0
     start = time.perf_counter()
-    notes = warm_up(method, config, values.ndim, monitor)
+    notes = warm_up(method, config, values.ndim, 1 - observed.mean(), monitor)
     compiling = time.perf_counter() - start
     done = apply(method, config, values, observed, rng=rng, path=path, monitor=monitor, **further)
     sd = uncertainty(done, config, observed)

@@ -60,7 +60,7 @@ def solve(plan, monitor=methods.silent, executor=None):
         return Work()
     with threads.limited(plan.request.threads):
         start = time.perf_counter()
-        notes = warm_up(plan.method, plan.config, plan.order, monitor)
+        notes = warm_up(plan.method, plan.config, plan.order, plan.missing["ratio"], monitor)
         seconds = time.perf_counter() - start
         shared = _shared(plan, monitor)
         progress = _Progress(plan, left, monitor)
