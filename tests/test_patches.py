@@ -829,7 +829,7 @@ def test_stages_follow_the_holes():
     stages = (*careful.draft, *careful.finish)
     assert all(s.uncertain and s.first_ridge == s.last_ridge == Settings.last_ridge for s in stages)
     assert [s.share for s in stages] == [1, 1, 1, 1, 0.5]
-    assert falling.draft == (Settings(size=6, members=48, stride=6, passes=11, first_ridge=0.3, estimated=32),)
+    assert falling.draft == (Settings(size=6, members=48, stride=6, passes=11, first_ridge=0.3, estimated=16),)
     late = Settings(size=6, members=48, stride=4, passes=3, first_ridge=Settings.last_ridge, estimated=32)
     assert falling.finish == (late, replace(late, stride=3, passes=1))
     assert schedule.schedules_for(scattered((60, 60, 3), 0.77), patches.Config()) == [careful]

@@ -247,9 +247,10 @@ def schedules_for(observed, config, wanted=None):
         return [usual]
     careful = usual.changed(uncertain=True)
     careful = replace(careful, draft=tuple(replace(s, first_ridge=s.last_ridge) for s in careful.draft))
-    falling = Schedule(
-        (replace(main, passes=passes - back - last, first_ridge=TUNED.high_ridge),), _without_empty(again, end)
+    falls = replace(
+        main, passes=passes - back - last, first_ridge=TUNED.high_ridge, estimated=TUNED.estimated
     )
+    falling = Schedule((falls,), _without_empty(again, end))
     return [careful, falling] if absent.mean() > TUNED.very_sparse else [careful]
 
 
