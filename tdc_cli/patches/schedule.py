@@ -241,15 +241,15 @@ def schedules_for(observed, config, wanted=None):
         estimated=TUNED.estimated, step=1.0, momentum=0.0, share=TUNED.fine_share,
     )  # fmt: skip
     again, end = _denser(late, back, TUNED.dense, config), _denser(late, last, TUNED.densest, config)
-    finish = again, _denser(wider, last, TUNED.densest, config) if wide else end, _denser(finer, fine, TUNED.dense, config)
-    usual = Schedule(_without_empty(main, wider), _without_empty(*finish))
+    wide_end = _denser(wider, last, TUNED.densest, config) if wide else end
+    usual = Schedule(
+        _without_empty(main, wider), _without_empty(again, wide_end, _denser(finer, fine, TUNED.dense, config))
+    )
     if not sparse:
         return [usual]
     careful = usual.changed(uncertain=True)
     careful = replace(careful, draft=tuple(replace(s, first_ridge=s.last_ridge) for s in careful.draft))
-    falls = replace(
-        main, passes=passes - back - last, first_ridge=TUNED.high_ridge, estimated=TUNED.estimated
-    )
+    falls = replace(main, passes=passes - back - last, first_ridge=TUNED.high_ridge, estimated=TUNED.estimated)
     falling = Schedule((falls,), _without_empty(again, end))
     return [careful, falling] if absent.mean() > TUNED.very_sparse else [careful]
 
