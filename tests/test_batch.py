@@ -755,20 +755,7 @@ def test_notes_that_are_alike_are_told_once_also_by_a_dry_run(tdc, folder):
 def test_names_that_are_not_utf_8_have_a_place_in_the_index(tdc, folder):
     Path("in").mkdir()
     Image.fromarray(smooth(20, 24)).save(os.fsdecode(b"in/bad\xff.png"))
-    done = tdc(
-        "complete-image",
-        "in",
-        "-o",
-        "out",
-        "--mask",
-        "m.png",
-        "--method",
-        "nearest",
-        "--html",
-        "pages",
-        "--report",
-        "reports",
-    )
+    done = tdc("complete-image in -o out --mask m.png --method nearest --html pages --report reports")
     assert done.exit_code == 0 and 'href="bad%FF.png.html"' in Path("pages/index.html").read_text(encoding="utf-8")
     assert Path("reports/summary.csv").exists()
 
@@ -776,7 +763,5 @@ def test_names_that_are_not_utf_8_have_a_place_in_the_index(tdc, folder):
 def test_the_folder_of_inputs_may_be_that_of_the_references(tdc, folder):
     Path("in").mkdir()
     Image.fromarray(smooth(20, 24)).save("in/a.png")
-    done = tdc(
-        "complete-image", "in", "-o", "out", "--mask", "m.png", "--method", "nearest", "--reference", "in", "--json"
-    )
+    done = tdc("complete-image in -o out --mask m.png --method nearest --reference in --json")
     assert done.exit_code == 0 and json.loads(done.stdout)["files"][0]["report"]["metrics"]["all"]["psnr"] > 20

@@ -514,17 +514,8 @@ def test_values_of_any_size_have_metrics_and_uncertainties(tdc, size):
     for name, values in (("plain", ramp), ("scaled", ramp * size)):
         np.save(f"{name}.npy", values)
         result = tdc(
-            "complete-image",
-            f"{name}.npy",
-            "-o",
-            f"{name}_out.npy",
-            "--missing-ratio",
-            "0.4",
-            "--method",
-            "field",
-            "--uncertainty",
-            f"{name}_sd.npy",
-            "--json",
+            f"complete-image {name}.npy -o {name}_out.npy --missing-ratio 0.4 --method field --uncertainty "
+            f"{name}_sd.npy --json"
         )
         assert "Warning" not in result.stderr
         reports.append(report_of(result)["metrics"]["all"])
@@ -537,9 +528,7 @@ def test_values_of_any_size_have_metrics_and_uncertainties(tdc, size):
 @pytest.mark.parametrize("method", ["field", "patches"])
 def test_noise_out_of_proportion_is_refused(tdc, method):
     np.save("a.npy", smooth(20, 24) / 255)
-    result = tdc(
-        "complete-image", "a.npy", "-o", "b.npy", "--mask", "m.png", "--method", method, "--noise-std", "1e200"
-    )
+    result = tdc(f"complete-image a.npy -o b.npy --mask m.png --method {method} --noise-std 1e200")
     assert result.exit_code == 1
     last = result.stderr.splitlines()[-1]  # the first time it stands behind the line that kernels are compiled
     assert last.startswith("tdc: a noise level of 1e+200 is out of proportion to the data, whose largest size is ")

@@ -81,17 +81,7 @@ def test_the_mean_absolute_error_is_reported_for_every_kind_of_input(tdc):
             np.abs(filled - truth).sum() / made["missing"]["count"], rel=1e-12
         )
     words = tdc(
-        "complete-image",
-        "p.npy",
-        "-o",
-        "o.npy",
-        "--missing-ratio",
-        0.2,
-        "--method",
-        "nearest",
-        "--overwrite",
-        "--html",
-        "h.html",
+        "complete-image p.npy -o o.npy --missing-ratio 0.2 --method nearest --overwrite --html h.html"
     )
     assert "MAE " in words.stdout
     with open("h.html", encoding="utf-8") as page:
@@ -143,19 +133,7 @@ def test_a_mask_and_values_both_say_what_is_missing(tdc):
     mask = np.zeros((12, 10))
     mask[6, 6] = 1
     np.save("m.npy", mask)
-    done = tdc(
-        "complete-image",
-        "a.npy",
-        "-o",
-        "o.npy",
-        "--mask",
-        "m.npy",
-        "--missing-value",
-        -1,
-        "--method",
-        "biharmonic",
-        "--json",
-    )
+    done = tdc("complete-image a.npy -o o.npy --mask m.npy --missing-value -1 --method biharmonic --json")
     assert report_of(done)["missing"]["count"] == 2
     assert "a.npy: 1 further entries are NaN or -1 and count as missing" in done.stderr
 

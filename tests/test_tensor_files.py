@@ -203,9 +203,7 @@ def test_any_name_is_a_name(tdc):
         assert sorted(held.files) == sorted(names) and np.isfinite(held["file"]).all()
         assert all(np.array_equal(held[name], arrays[name]) for name in names[1:])
     assert (
-        tdc(
-            "complete-tensor", "a.npz:allow_pickle", "-o", "c.npz", "--method", "linear", "--missing-ratio", 0.2
-        ).exit_code
+        tdc("complete-tensor a.npz:allow_pickle -o c.npz --method linear --missing-ratio 0.2").exit_code
         == 0
     )
     with np.load("c.npz") as held:

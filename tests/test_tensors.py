@@ -217,18 +217,7 @@ def test_matlab_in_and_out(tensor, tdc):
     holed = truth.copy()
     holed[::2, 0, 0] = np.nan
     scipy.io.savemat("a.mat", {"flow": holed, "lost": np.isnan(holed), "station": np.arange(8.0)})
-    result = tdc(
-        "complete-tensor",
-        "a.mat:flow",
-        "-o",
-        "b.mat",
-        "--mask",
-        "a.mat:lost",
-        "--method",
-        "tmac",
-        "--uncertainty",
-        "s.mat",
-    )
+    result = tdc("complete-tensor a.mat:flow -o b.mat --mask a.mat:lost --method tmac --uncertainty s.mat")
     assert "method tmac gives no uncertainty" in refused(result)
     assert (
         tdc("complete-tensor", "a.mat:flow", "-o", "b.mat", "--mask", "a.mat:lost", "--method", "tmac").exit_code == 0

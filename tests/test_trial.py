@@ -57,25 +57,8 @@ def test_every_kind_gives_a_report(run, kind):
 def test_an_easy_problem_is_found(tdc):
     report = reports(
         tdc(
-            "synth",
-            "--shape",
-            "14,13,12",
-            "--rank",
-            "2",
-            "--kind",
-            "gaussian",
-            "--missing-ratio",
-            "0.2",
-            "--seed",
-            "1",
-            "--json",
-            "-q",
-            "--param",
-            "residual=mixture",
-            "--param",
-            "burn_in=80",
-            "--param",
-            "samples=30",
+            "synth --shape 14,13,12 --rank 2 --kind gaussian --missing-ratio 0.2 --seed 1 --json -q --param "
+            "residual=mixture --param burn_in=80 --param samples=30"
         )
     )
     assert report["rank"]["value"] == 2
