@@ -8,8 +8,10 @@ WORKERS ?= 2
 
 # The stamp is as new as the last successful install, so that a changed pyproject.toml installs again.
 $(VENV)/installed: pyproject.toml
-	@echo "Installing tdc and what it needs into $(VENV), which takes a minute or two"
+	@echo "1 of 2: makes the virtual environment $(VENV)"
 	$(PYTHON) -m venv $(VENV)
+	@echo "2 of 2: downloads and installs tdc and what it needs, some 500 MB: a minute or two, several where disk or"
+	@echo "network are slow; pip says nothing meanwhile"
 	$(VENV)/bin/pip install --quiet --editable '.[dev]'
 	touch $@
 

@@ -573,6 +573,9 @@ def test_a_picture_that_is_there_is_finished_and_what_it_lacks_is_told(tdc, tree
     assert statuses(second) == {"in/f1.png": "skipped", "in/f2.png": "skipped", "in/f10.png": "done"}
     assert Path("out/f2.png").read_bytes() == b"of a run without reports" and not Path("r/f2.png.json").exists()
     assert second["files"][0]["report"] == first["files"][0]["report"]  # read from its file
+    rows = csv.DictReader(Path("r/summary.csv").read_text(encoding="utf-8").splitlines())
+    spent = {row["path"]: row["seconds"] for row in rows}
+    assert spent["in/f1.png"] == spent["in/f2.png"] == "" and float(spent["in/f10.png"]) > 0  # of this run
     told = tdc(*words[:-1]).output.splitlines()
     assert "  skipped without report: 1 (--overwrite makes all anew)" in told
 

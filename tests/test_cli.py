@@ -621,7 +621,8 @@ def test_methods_are_listed(tdc):
     assert [line.split()[0] for line in lines] == list(methods.REGISTRY)
     assert [m["name"] for m in json.loads(tdc("methods", "--json").stdout)] == list(methods.REGISTRY)
     assert json.loads(tdc("methods", "biharmonic", "--json").stdout)["parameters"] == {}
-    assert "no method 'magic'" in tdc("methods", "magic").stderr
+    assert "no method 'magic'; there are: auto, " in tdc("methods", "magic").stderr
+    assert "no method 'patch'; did you mean patches? there are: auto, " in tdc("methods", "patch").stderr
 
 
 def test_info_names_versions_and_formats(tdc):
@@ -778,7 +779,11 @@ def test_a_compilation_that_takes_long_says_so_while_it_lasts(capsys, monkeypatc
         monitor(0, 1, progress.COMPILING)
         time.sleep(0.3)
         monitor(1, 1, progress.COMPILING)
-    assert capsys.readouterr().err.startswith("tdc: compiling, once after an installation")
+        monitor(0, 1, progress.COMPILING)  # further kernels: the line has told of them
+        time.sleep(0.3)
+        monitor(1, 1, progress.COMPILING)
+    said = capsys.readouterr().err
+    assert said.startswith("tdc: compiling what this needs") and said.count("\n") == 1
     with progress.shown(True) as monitor:
         monitor(0, 1, progress.COMPILING)
         monitor(1, 1, progress.COMPILING)

@@ -199,6 +199,13 @@ def test_a_box_is_missing_in_pictures_and_clips(tdc, boxes, rows, columns):
         assert np.array_equal((np.load("i.npy").reshape(frames, 20, 24, 3)[0] == 0).all(axis=-1), expected)
 
 
+def test_a_box_that_reaches_beyond_the_picture_is_cut_with_a_note(complete):
+    cut = complete("--mask-box", "20,15,10,10", "--mask-box", "0,0,4,4", "--json")
+    assert report_of(cut)["missing"]["pixels"] == 4 * 5 + 4 * 4
+    notes = [text for text in report_of(cut)["warnings"] if "mask_box" in text]
+    assert notes == ["a.png: `mask_box` 20,15,10,10 reaches beyond its 24x20 pixels and is cut there"]
+
+
 @pytest.mark.parametrize(
     "options, line",
     [

@@ -539,9 +539,10 @@ def test_a_failure_leaves_nothing(tensor, run, monkeypatch):
     tensor()
     module = methods.get("halrtc").load()
     complete = module.complete
-    broken = lambda values, *args, **more: methods.Completion(
-        mean=np.full_like(complete(values, *args, **more).mean, np.nan)
-    )
+
+    def broken(values, *args, **more):
+        return methods.Completion(mean=np.full_like(complete(values, *args, **more).mean, np.nan))
+
     monkeypatch.setattr(module, "complete", broken)
     assert "method halrtc gave 336 values that are not finite" in refused(
         run("--missing-ratio", 0.2, "--report", "r.json", "--save-incomplete", "i.npy"), code=1

@@ -290,7 +290,7 @@ def from_boxes(boxes, size, *, picture, dilate=0):
         A box outside of the picture, or nothing is left.
     """
     height, width = size
-    missing = np.zeros(size, dtype=bool)
+    missing, notes = np.zeros(size, dtype=bool), []
     for box in boxes:
         sides = (width, height, width, height)
         left, top, wide, high = (
@@ -302,11 +302,13 @@ def from_boxes(boxes, size, *, picture, dilate=0):
         if not inside.size:
             where = f"outside of its {width}x{height} pixels; X and Y are counted from the left and the top"
             raise MaskError(f"{picture}: `mask_box` {box} lies {where}")
+        if inside.size < wide * high:
+            notes.append(f"{picture}: `mask_box` {box} reaches beyond its {width}x{height} pixels and is cut there")
         inside[...] = True
     missing = grown(missing, dilate)
     if missing.all():
         raise MaskError(f"{picture}: the boxes cover every pixel: nothing is left to complete from")
-    return Mask(~missing)
+    return Mask(~missing, notes=tuple(notes))
 
 
 def parse_color(text):

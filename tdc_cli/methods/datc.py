@@ -372,7 +372,9 @@ def held_out(data, fibers, rng):
 def summary(result, scale, config, pilots):
     """Completion in data units from standardised chains."""
     moments, spread = result.moments, scale.spread
-    r_hat, ess, notes = diagnostics.summarise(result.traces)
+    # Where the data decide on a rank, all draws have it; and a noise level that was given stays.
+    still = ("rank",) if noise(config, scale)[1] else ("rank", "noise_std")
+    r_hat, ess, notes = diagnostics.summarise(result.traces, still)
     warnings = list(notes)
     name, worst = diagnostics.worst_r_hat(r_hat)
     if worst is not None and worst > diagnostics.LARGEST_R_HAT:

@@ -465,7 +465,7 @@ def _decide(request, source, numbers, begin, end):
         return Decision(_by_colour(request, source), "color")
     if request.mask_box:
         boxes = holes.from_boxes(request.mask_box, source.shape[:2], picture=source.path, dilate=request.mask_dilate)
-        return Decision(Same(boxes, frozenset(numbers)), "box")
+        return Decision(Same(boxes, frozenset(numbers)), "box", notes=boxes.notes)
     if request.missing_ratio is not None:
         return Decision(_simulated(request, source, begin, end), pattern=request.pattern)
     if request.mask is None:
