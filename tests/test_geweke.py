@@ -14,11 +14,11 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
+from joint import draw_prior
 from threadpoolctl import threadpool_limits
 
 from tdc_cli.model import conditionals, kernels, sampler
 from tdc_cli.model.coherence import Coherence
-from tdc_cli.model.joint import draw_prior
 from tdc_cli.model.problem import Problem
 from tdc_cli.model.state import Priors, State
 from tdc_cli.tensor import Observed
