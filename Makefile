@@ -22,7 +22,7 @@ demo: $(VENV)/installed
 	@echo "The completed photograph is $(DEMO)/filled.png; $(DEMO)/panel.png shows it beside the incomplete one."
 
 test: $(VENV)/installed
-	$(VENV)/bin/python -m pytest -q -n $(WORKERS)
+	$(VENV)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 # All commands that the README and docs/tensors.md show, with those that take minutes, which the tests leave out.
 sessions: $(VENV)/installed

@@ -148,5 +148,5 @@ def synth(
         echo(f"tdc: note: {name} tells no mixture and no CP weights and does not sample: no figure shows it", err=True)
     tell_compilation(sum(done.timing["compile"] for done in reports))
     if not json:
-        told = [text.problem(source), *map(text.trial, reports), *([text.comparison(reports)] if reports[1:] else [])]
-        echo(*"\n\n".join(told).split("\n"))
+        parts = [text.problem(source), *map(text.trial, reports), *([text.comparison(reports)] if reports[1:] else [])]
+        echo(*"\n\n".join(parts).split("\n"))

@@ -147,8 +147,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=No
                 found = fit_separable(data, scale, config, fibers, monitor, "iteration")
                 return separable_summary(found, scale, config, pilots)
             plan = fit.Schedule(config.burn_in, config.samples, config.chains, config.sampler, search)
-            told = watch and (lambda chain, value, kept: watch(chain, scale.centre + scale.spread * value, kept))
-            result = sample(data, scale, config, rng, plan, monitor, "sweep", told)
+            watched = watch and (lambda chain, value, kept: watch(chain, scale.centre + scale.spread * value, kept))
+            result = sample(data, scale, config, rng, plan, monitor, "sweep", watched)
         except np.linalg.LinAlgError as error:
             raise NumericalError(
                 f"the sampler broke down ({error}); check the hyperparameters and the noise level"

@@ -51,7 +51,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     known = observed.reshape(flat)
     holes = ~known if wanted is None else wanted.reshape(flat)
     mean, sd = np.where(observed, values, 0.0).copy(order="C"), np.zeros(values.shape)
-    fill_picture(mean.reshape(flat), sd.reshape(flat), known, holes, source, rng, _told(monitor))
+    fill_picture(mean.reshape(flat), sd.reshape(flat), known, holes, source, rng, _in_hundredths(monitor))
     return Completion(mean=mean, sd=sd, invented=holes.any(axis=2), parameters=asdict(config))
 
 
@@ -66,13 +66,13 @@ def _complete_clip(values, observed, config, rng, monitor, source, wanted):
     known = by_frame(observed, config.frames)
     holes = (~known if wanted is None else by_frame(wanted, config.frames)).any(axis=3)
     given = by_frame(np.where(observed, values, 0.0), config.frames)
-    done = fill_clip(given, holes, ~known.all(axis=3) & ~holes, source, rng, _told(monitor))
+    done = fill_clip(given, holes, ~known.all(axis=3) & ~holes, source, rng, _in_hundredths(monitor))
     mean, sd = np.where(known, given, done.values), np.where(known, 0.0, done.spread)
     mean, sd = (as_given(stacked, values.shape, config.frames) for stacked in (mean, sd))
     return Completion(mean=mean, sd=sd, invented=np.moveaxis(done.invented, 0, -1), parameters=asdict(config))
 
 
-def _told(monitor):
+def _in_hundredths(monitor):
     """What tells a monitor the share of the work that is done, in hundredths."""
     return lambda share: monitor(round(100 * share), 100, "filling")
 

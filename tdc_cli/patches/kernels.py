@@ -356,14 +356,14 @@ def _estimate(
     first, last, image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances
 ):
     """`estimate` for the groups `first` to ``last - 1``, in one workspace."""
-    members, told = groups.shape[1], estimates.shape[1]
+    members, estimated = groups.shape[1], estimates.shape[1]
     length = depth * image.shape[0] * size * size
     wanted = len(variances) > 0
     patches = np.empty((members, length), np.float32)
-    targets = np.empty((told, length), np.float32)
-    chosen = np.zeros((told, length), np.uint32)
-    counts = np.zeros(told, np.int64)
-    others, sizes = np.zeros((told, length), np.uint32), np.zeros(told, np.int64)
+    targets = np.empty((estimated, length), np.float32)
+    chosen = np.zeros((estimated, length), np.uint32)
+    counts = np.zeros(estimated, np.int64)
+    others, sizes = np.zeros((estimated, length), np.uint32), np.zeros(estimated, np.int64)
     mean = np.empty(length, np.float32)
     covariance = np.empty((length, length), np.float32)
     tallest = (2 * length + 4 * TILE) | 1 if wanted or uncertain else (length + 3 * TILE) | 1
@@ -373,7 +373,7 @@ def _estimate(
         cost, other = 0, 3 * length**3
         for k in range(members):
             _take(image, groups[g, k], frame, depth, size, patches[k])
-        for k in range(told):
+        for k in range(estimated):
             _take(data, groups[g, k], frame, depth, size, targets[k])
             count = 0
             for d in range(length):
@@ -383,7 +383,7 @@ def _estimate(
         few_missing = not uncertain and other < cost
         _centre(patches, mean)
         _covariance(patches, taper, ridge + noise if few_missing else ridge, covariance)
-        for k in range(told):
+        for k in range(estimated):
             counts[k], sizes[k] = 0, 0
             for d in range(length):
                 known = targets[k, d] == targets[k, d]
@@ -409,7 +409,7 @@ def _estimate(
                 others,
                 sizes,
                 noise,
-                patches[:told],
+                patches[:estimated],
                 workspace[0],
                 estimates[g],
                 spread,
@@ -425,7 +425,7 @@ def _estimate(
                 others,
                 sizes,
                 noise,
-                patches[:told],
+                patches[:estimated],
                 estimates[g],
                 spread,
             )
