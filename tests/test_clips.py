@@ -153,7 +153,7 @@ def test_chunks_are_not_seen_in_the_result(tdc, folder, more):
     wide = smooth(HEIGHT + 20, WIDTH) + np.random.default_rng(0).normal(0, 5, (HEIGHT + 20, WIDTH, 3))
     truth = np.stack([wide[t : t + HEIGHT] for t in range(20)])
     np.save("a.npy", truth.astype(np.float32))
-    words = ("--missing-ratio", 0.4, "--missing-pattern", "pixels", *more)
+    words = ("--missing-ratio", 0.4, "--missing-pattern", "pixels", "--param", "samples=1", *more)
     one = made(tdc("complete-video", "a.npy", "-o", "1.npy", *QUICK, *words, "--chunk", 5), "1.npy")
     other = made(tdc("complete-video", "a.npy", "-o", "2.npy", *QUICK, *words, "--chunk", 7), "2.npy")
     error, apart = (np.sqrt((d**2).mean(axis=(1, 2, 3))) for d in (one - truth, one - other))
@@ -614,7 +614,8 @@ def test_a_codec_with_loss_is_warned_of(tdc, clip):
 
 # Going on
 
-HOLES = ("--missing-ratio", 0.3, "--chunk", 2)
+# A quick method that looks at the frames beside a chunk.
+HOLES = ("--missing-ratio", 0.3, "--chunk", 2, "--method", "halrtc", "--param", "iterations=3")
 KILLED = """
 import os, signal, sys
 from tdc_cli.cli.main import main
