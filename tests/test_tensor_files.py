@@ -363,6 +363,16 @@ def test_a_variable_without_a_name_that_matlab_takes_gets_another(tmp_path):
     assert np.array_equal(scipy.io.loadmat(tmp_path / "b.mat")["tensor"], values_of((3, 4)))
 
 
+def test_a_matlab_file_has_no_time_in_it(tmp_path, monkeypatch):
+    np.save(tmp_path / "a.npy", values_of((3, 4)))
+    made = []
+    for now in ("Sun Nov  1 12:00:00 2026", "Mon Nov  2 12:00:00 2026"):
+        monkeypatch.setattr("time.asctime", lambda now=now: now)
+        tensor.write(tensor.read(tmp_path / "a.npy"), tmp_path / "b.mat", replace=True)
+        made.append((tmp_path / "b.mat").read_bytes())
+    assert made[0] == made[1] and made[0].startswith(b"MATLAB 5.0 MAT-file")
+
+
 def test_pages_of_a_tiff_are_a_tensor(tmp_path):
     stack = values_of((3, 4, 5, 6), "float32")
     tifffile.imwrite(tmp_path / "a.tif", stack, imagej=True)
