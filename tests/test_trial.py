@@ -443,3 +443,10 @@ def test_the_kinds_of_the_help_are_those_there_are():
     from tdc_cli.names import RESIDUAL_LAWS
 
     assert list(RESIDUAL_LAWS) == list(synth.KINDS) and synth.draw((2, 2), 1).noise_std == pytest.approx(NOISE_STD)
+
+
+def test_warnings_name_parameters_as_they_are_given_here(tdc):
+    words = "synth --shape 8,7,6 --rank 2 --kind zero --noise-std 0 --missing-ratio 0.3 --methods datc --threads 1"
+    done = tdc(words, "--param", "burn_in=5", "--param", "samples=5")
+    assert "the chains have not converged" in done.stderr and "`" not in done.stderr
+    assert "more --param burn_in and --param samples help" in done.stderr
