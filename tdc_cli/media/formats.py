@@ -17,7 +17,13 @@ METADATA = {
     "iptc": "IPTC",
     "photoshop": "Photoshop resources with their IPTC",
 }
-_CHUNK_WORDS = {
+# Kinds of metadata of several parts -> words for each part of a value.
+_PARTS = {
+    "tags": lambda tags: [tag.words for tag in tags.values() if tag.words],
+    "colour_chunks": lambda chunks: [_CHUNK_WORDS[name] for name in chunks],
+    "chunks": lambda chunks: [_CHUNK_WORDS.get(name, f"chunk {name.decode('latin-1')}") for name, _ in chunks],
+}
+_CHUNK_WORDS: dict[bytes, str] = {
     b"gAMA": "gamma",
     b"cHRM": "primaries",
     b"sRGB": "rendering intent",
@@ -31,12 +37,6 @@ _CHUNK_WORDS = {
     b"sPLT": "suggested palette",
     b"oFFs": "offset",
     b"bKGD": "background colour",
-}
-# Kinds of metadata of several parts -> words for each part of a value.
-_PARTS = {
-    "tags": lambda tags: [tag.words for tag in tags.values() if tag.words],
-    "colour_chunks": lambda chunks: [_CHUNK_WORDS[name] for name in chunks],
-    "chunks": lambda chunks: [_CHUNK_WORDS.get(name, f"chunk {name.decode('latin-1')}") for name, _ in chunks],
 }
 # Metadata without which the values mean something else: a format that cannot hold it is refused.
 _MEANING = {
