@@ -161,16 +161,16 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, w
     with threadpool_limits(1, "blas") if values.size <= ONE_THREAD else contextlib.nullcontext():
         values = values if plain else unit.standardised(values)
         done = method.load().complete(values, observed, config, rng=rng, monitor=monitor, **further)
-    asked = done.mean if wanted is None else done.mean[observed | wanted]
-    bad = np.count_nonzero(~np.isfinite(asked))
+    told = done.mean if wanted is None else done.mean[observed | wanted]
+    bad = np.count_nonzero(~np.isfinite(told))
     if bad:
         raise NumericalError(f"method {method.name} gave {bad} values that are not finite; try another method")
     if not plain:
         done = in_data(done, config, unit)
     parameters = asdict(given) | done.parameters
     done = replace(done, parameters={k: list(v) if isinstance(v, tuple) else v for k, v in parameters.items()})
-    asked = done.mean if wanted is None else done.mean[observed | wanted]
-    span, beyond = high - low, max(float(asked.max()) - high, low - float(asked.min()))
+    told = done.mean if wanted is None else done.mean[observed | wanted]
+    span, beyond = high - low, max(float(told.max()) - high, low - float(told.min()))
     if 0 < FAR * span < beyond:
         text = (
             f"estimates lie outside of the range of the observed entries by up to {beyond / span:.3g} times that range"
