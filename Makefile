@@ -8,8 +8,10 @@ WORKERS ?= 2
 
 # The stamp is as new as the last successful install, so that a changed pyproject.toml installs again.
 $(VENV)/installed: pyproject.toml
-	@echo "Installing tdc and what it needs into $(VENV), which takes a minute or two"
+	@echo "1 of 2: makes the virtual environment $(VENV)"
 	$(PYTHON) -m venv $(VENV)
+	@echo "2 of 2: downloads and installs tdc and what it needs, some 500 MB: a minute or two, several where disk or"
+	@echo "network are slow; pip says nothing meanwhile"
 	$(VENV)/bin/pip install --quiet --editable '.[dev]'
 	touch $@
 
@@ -20,7 +22,7 @@ demo: $(VENV)/installed
 	@echo "The completed photograph is $(DEMO)/filled.png; $(DEMO)/panel.png shows it beside the incomplete one."
 
 test: $(VENV)/installed
-	$(VENV)/bin/python -m pytest -q -n $(WORKERS)
+	$(VENV)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 # All commands that the README and docs/tensors.md show, with those that take minutes, which the tests leave out.
 sessions: $(VENV)/installed

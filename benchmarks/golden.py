@@ -4,9 +4,9 @@
     python benchmarks/golden.py check golden.json --tdc 'env PYTHONPATH=/other/tree python -m tdc_cli'
 
 `record` keeps, for every run of golden.txt and for every method, the exit code, both standard streams, and all files
-that it wrote: text as it is, reports without times and versions, everything else as SHA-256. `check` runs the same
-again, prints every difference and exits with 1 if there is any. Inputs are drawn from formulas; every run has a folder
-with a copy of them.
+that it wrote: text as it is, reports without times and versions, everything else as SHA-256; with `--only` it adds to
+what the file holds. `check` runs the same again, prints every difference and exits with 1 if there is any. Inputs are
+drawn from formulas; every run has a folder with a copy of them.
 """
 
 import argparse
@@ -277,7 +277,8 @@ def main():
         draw(inputs := Path(place))
         found = dict(zip(runs, pool.map(lambda commands: run(tdc, commands, inputs), runs.values()), strict=True))
     if chosen.what == "record":
-        chosen.file.write_text(json.dumps(found, indent=1))
+        others = json.loads(chosen.file.read_text()) if chosen.only and chosen.file.exists() else {}
+        chosen.file.write_text(json.dumps(others | found, indent=1))
         print(f"{len(found)} runs")
         return
     before = {name: kept for name, kept in json.loads(chosen.file.read_text()).items() if re.search(chosen.only, name)}

@@ -31,8 +31,8 @@ def _or(nothing, read):
 
 
 # What a crash or a full disk has cut short is compiled anew; numba would end every run until somebody removes it.
-IndexDataCacheFile._load_index = _or(dict, IndexDataCacheFile._load_index)
-IndexDataCacheFile._load_data = _or(lambda: None, IndexDataCacheFile._load_data)
+for _name, _nothing in (("_load_index", dict), ("_load_data", lambda: None)):
+    setattr(IndexDataCacheFile, _name, _or(_nothing, getattr(IndexDataCacheFile, _name)))
 
 
 def _cache_works():

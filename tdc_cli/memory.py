@@ -81,8 +81,8 @@ def free():
     """
     found = []
     with contextlib.suppress(OSError, ValueError, TypeError):
-        told = re.search(r"^MemAvailable:\s*(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
-        found.append(int(told[1]) * 1024)
+        line = re.search(r"^MemAvailable:\s*(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+        found.append(int(line[1]) * 1024)
     for most, taken in _GROUPS:
         with contextlib.suppress(OSError, ValueError):
             found.append(int(Path(most).read_text()) - int(Path(taken).read_text()))

@@ -244,15 +244,7 @@ class ClipMeasures:
         reasons : list of str
             Why a value is None.
         """
-        metrics = {
-            key: {
-                "rre": self._rre(sums),
-                "psnr": self._psnr(sums),
-                "ssim": self._mean_ssim(key),
-                "mae": self._mae(sums),
-            }
-            for key, sums in self._sums.items()
-        }
+        metrics = self._metrics()
         reasons = []
         if not self._range > 0:
             reasons.append("psnr and ssim are null: the reference is constant, so its range is zero")
@@ -264,6 +256,17 @@ class ClipMeasures:
             elif any(frame["psnr"] is None for frame in self._frames):
                 reasons.append("psnr is null for the frames that are identical to the reference")
         return metrics | {"frames": self._frames}, reasons
+
+    def _metrics(self):
+        return {
+            key: {
+                "rre": self._rre(sums),
+                "psnr": self._psnr(sums),
+                "ssim": self._mean_ssim(key),
+                "mae": self._mae(sums),
+            }
+            for key, sums in self._sums.items()
+        }
 
     def _psnr(self, sums):
         error, _, _, count = sums
@@ -329,15 +332,7 @@ class RowMeasures(ClipMeasures):
 
     def result(self):
         """See `compare` and `compare_tensor`."""
-        metrics = {
-            key: {
-                "rre": self._rre(sums),
-                "psnr": self._psnr(sums),
-                "ssim": self._mean_ssim(key),
-                "mae": self._mae(sums),
-            }
-            for key, sums in self._sums.items()
-        }
+        metrics = self._metrics()
         reasons = _reasons(metrics, metrics["all"]["ssim"] is None, self._range, self._sums["missing"][3] > 0)
         return metrics | {"frames": None}, _of_known(reasons, self._unknown) if self._partly else reasons
 

@@ -1,6 +1,7 @@
 """What several test modules share: small pictures, and the command line run in this process."""
 
 import json
+import shlex
 import shutil
 import signal
 from pathlib import Path
@@ -49,12 +50,15 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def tdc(folder):
-    """Run `tdc` in this process: ``tdc("complete-image", ...)`` returns click's result."""
+    """Run `tdc` in this process: ``tdc("complete-image a.png", ...)`` returns click's result.
+
+    The first argument is read as a shell reads it, and may be the whole command; the others are one word each.
+    """
     from click.testing import CliRunner
 
     from tdc_cli.cli.main import main
 
-    return lambda *args, **more: CliRunner().invoke(main, [str(a) for a in args], **more)
+    return lambda begin, *words, **more: CliRunner().invoke(main, [*shlex.split(begin), *map(str, words)], **more)
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numba
 import numpy as np
+from joint import draw_prior
 from threadpoolctl import threadpool_limits
 
 from tdc_cli.model import sampler
-from tdc_cli.model.joint import draw_prior
 from tdc_cli.model.problem import Problem
 from tdc_cli.model.state import Priors
 from tdc_cli.tensor import Observed, cp_to_tensor

@@ -134,9 +134,7 @@ def test_it_is_the_default_and_tells_what_it_invented(tdc):
     truth, lost = hole_in_waves(0.02)
     Image.fromarray(np.uint8(255 * truth.clip(0, 1))).save("p.png")
     Image.fromarray(np.uint8(255 * lost)).save("m.png")
-    done = tdc(
-        "complete-image", "p.png", "-o", "o.png", "--mask", "m.png", "--param", "passes=1", "--json", "--html", "h.html"
-    )
+    done = tdc("complete-image p.png -o o.png --mask m.png --param passes=1 --json --html h.html")
     assert done.exit_code == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["method"]["name"] == "auto" == DEFAULT_METHODS[PICTURE] == DEFAULT_METHODS[CLIP]

@@ -573,6 +573,9 @@ def test_a_picture_that_is_there_is_finished_and_what_it_lacks_is_told(tdc, tree
     assert statuses(second) == {"in/f1.png": "skipped", "in/f2.png": "skipped", "in/f10.png": "done"}
     assert Path("out/f2.png").read_bytes() == b"of a run without reports" and not Path("r/f2.png.json").exists()
     assert second["files"][0]["report"] == first["files"][0]["report"]  # read from its file
+    rows = csv.DictReader(Path("r/summary.csv").read_text(encoding="utf-8").splitlines())
+    spent = {row["path"]: row["seconds"] for row in rows}
+    assert spent["in/f1.png"] == spent["in/f2.png"] == "" and float(spent["in/f10.png"]) > 0  # of this run
     told = tdc(*words[:-1]).output.splitlines()
     assert "  skipped without report: 1 (--overwrite makes all anew)" in told
 
@@ -755,20 +758,7 @@ def test_notes_that_are_alike_are_told_once_also_by_a_dry_run(tdc, folder):
 def test_names_that_are_not_utf_8_have_a_place_in_the_index(tdc, folder):
     Path("in").mkdir()
     Image.fromarray(smooth(20, 24)).save(os.fsdecode(b"in/bad\xff.png"))
-    done = tdc(
-        "complete-image",
-        "in",
-        "-o",
-        "out",
-        "--mask",
-        "m.png",
-        "--method",
-        "nearest",
-        "--html",
-        "pages",
-        "--report",
-        "reports",
-    )
+    done = tdc("complete-image in -o out --mask m.png --method nearest --html pages --report reports")
     assert done.exit_code == 0 and 'href="bad%FF.png.html"' in Path("pages/index.html").read_text(encoding="utf-8")
     assert Path("reports/summary.csv").exists()
 
@@ -776,7 +766,5 @@ def test_names_that_are_not_utf_8_have_a_place_in_the_index(tdc, folder):
 def test_the_folder_of_inputs_may_be_that_of_the_references(tdc, folder):
     Path("in").mkdir()
     Image.fromarray(smooth(20, 24)).save("in/a.png")
-    done = tdc(
-        "complete-image", "in", "-o", "out", "--mask", "m.png", "--method", "nearest", "--reference", "in", "--json"
-    )
+    done = tdc("complete-image in -o out --mask m.png --method nearest --reference in --json")
     assert done.exit_code == 0 and json.loads(done.stdout)["files"][0]["report"]["metrics"]["all"]["psnr"] > 20

@@ -2,8 +2,10 @@
 out.
 """
 
+import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,12 +15,14 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from conftest import hear_interrupts, report_of, smooth
 from PIL import Image
 from skimage.metrics import structural_similarity
 
 from tdc_cli import holes as missing
 from tdc_cli import metrics
+from tdc_cli.cli.main import main
 from tdc_cli.errors import ConfigError, MaskError, OutputError
 from tdc_cli.media import locks
 from tdc_cli.names import CLIP_PATTERNS
@@ -149,7 +153,7 @@ def test_chunks_are_not_seen_in_the_result(tdc, folder, more):
     wide = smooth(HEIGHT + 20, WIDTH) + np.random.default_rng(0).normal(0, 5, (HEIGHT + 20, WIDTH, 3))
     truth = np.stack([wide[t : t + HEIGHT] for t in range(20)])
     np.save("a.npy", truth.astype(np.float32))
-    words = ("--missing-ratio", 0.4, "--missing-pattern", "pixels", *more)
+    words = ("--missing-ratio", 0.4, "--missing-pattern", "pixels", "--param", "samples=1", *more)
     one = made(tdc("complete-video", "a.npy", "-o", "1.npy", *QUICK, *words, "--chunk", 5), "1.npy")
     other = made(tdc("complete-video", "a.npy", "-o", "2.npy", *QUICK, *words, "--chunk", 7), "2.npy")
     error, apart = (np.sqrt((d**2).mean(axis=(1, 2, 3))) for d in (one - truth, one - other))
@@ -341,9 +345,10 @@ def test_known_entries_come_back_and_measures_are_those_of_the_whole_clip(run, c
 
 def test_measures_of_floats_do_not_depend_on_their_unit(run, clip):
     np.save("a.npy", clip.astype(float))
-    small = report_of(run("--missing-ratio", 0.3, "--json"))["metrics"]
+    how = ("--missing-ratio", 0.3, "--method", "nearest", "--json", "--overwrite")
+    small = report_of(run(*how))["metrics"]
     np.save("a.npy", clip * 1e200)
-    large = report_of(run("--missing-ratio", 0.3, "--json", "--overwrite"))["metrics"]
+    large = report_of(run(*how))["metrics"]
     for key in ("all", "missing", "incomplete"):
         for measure in ("psnr", "rre"):
             assert large[key][measure] == pytest.approx(small[key][measure], rel=1e-3)
@@ -453,7 +458,7 @@ def test_the_summary_counts_frames_too(run):
 
 def test_everything_to_look_at(run):
     looked = ("--panel", "p.png", "--side-by-side", "s.npy", "--html", "h.html")
-    result = run("--missing-ratio", 0.3, "--uncertainty", "u.npy", *looked)
+    result = run("--missing-ratio", 0.3, "--uncertainty", "u.npy", "--param", "samples=1", *looked)
     assert result.exit_code == 0, result.stderr
     assert Image.open("p.png").format == "PNG"
     assert np.load("s.npy").shape[0] == FRAMES and np.load("s.npy").shape[2] >= 3 * WIDTH
@@ -544,7 +549,7 @@ def test_a_rate_is_given_to_frames_that_have_none(tdc, clip):
     from tdc_cli.media.video import read_clip
 
     def completed(source, output, *more):
-        return tdc("complete-video", source, "-o", output, *QUICK, "--missing-ratio", 0.2, *more)
+        return tdc("complete-video", source, "-o", output, "--method", "nearest", "--missing-ratio", 0.2, *more)
 
     Path("frames").mkdir()
     for t, values in enumerate(clip):
@@ -610,7 +615,8 @@ def test_a_codec_with_loss_is_warned_of(tdc, clip):
 
 # Going on
 
-HOLES = ("--missing-ratio", 0.3, "--chunk", 2)
+# A quick method that looks at the frames beside a chunk.
+HOLES = ("--missing-ratio", 0.3, "--chunk", 2, "--method", "halrtc", "--param", "iterations=3")
 KILLED = """
 import os, signal, sys
 from tdc_cli.cli.main import main
@@ -626,9 +632,9 @@ main(sys.argv[1:])
 """
 
 
-def stopped(how="SIGKILL", *more):
+def stopped(how):
     """Complete `a.npy` in five chunks, in a process that gets a signal after the second one; the finished process."""
-    words = ["complete-video", "a.npy", "-o", "b.npy", *QUICK, *map(str, HOLES), *more]
+    words = ["complete-video", "a.npy", "-o", "b.npy", *QUICK, *map(str, HOLES)]
     return subprocess.run(
         [sys.executable, "-c", KILLED.format(how), *words],
         capture_output=True,
@@ -636,6 +642,32 @@ def stopped(how="SIGKILL", *more):
         timeout=120,
         preexec_fn=hear_interrupts,
     )
+
+
+WORK = ".b.npy.tdc-work"
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """A folder with what a killed run has left, and with `whole.npy`, what another one has come to."""
+    with contextlib.chdir(tmp_path_factory.mktemp("killed")):
+        np.save("a.npy", moving())
+        assert stopped("SIGKILL").returncode == -signal.SIGKILL and not os.path.exists("b.npy")
+        words = ["complete-video", "a.npy", "-o", "whole.npy", *QUICK, *map(str, HOLES)]
+        assert CliRunner().invoke(main, words).exit_code == 0
+        return Path.cwd()
+
+
+@pytest.fixture
+def leave(killed, clip):
+    """Put what the killed run has left into the working folder."""
+    return lambda: shutil.copytree(killed / WORK, WORK)
+
+
+@pytest.fixture
+def whole(killed):
+    """What a run comes to that is left alone."""
+    return np.load(killed / "whole.npy")
 
 
 @pytest.fixture
@@ -654,33 +686,28 @@ def counted(monkeypatch):
 FIRST, SECOND = (f"{k:08d}-{k + 2:08d}_00000000-00000020_00000000-00000024.npz" for k in (0, 2))
 
 
-def test_after_a_kill_finished_chunks_are_not_done_again(run, counted):
-    whole = made(run(*HOLES, output="whole.npy"), "whole.npy")
-    counted.clear()
-    killed = stopped()
-    assert killed.returncode == -signal.SIGKILL
-    assert sorted(p.name for p in Path(".b.npy.tdc-work").iterdir()) == [FIRST, SECOND, "run.json"]
-    assert not Path("b.npy").exists()
-    done = run(*HOLES, "--resume")
-    assert (made(done) == whole).all() and counted == [4, 6, 8]
-    assert not Path(".b.npy.tdc-work").exists()
-    assert (Path("b.npy").read_bytes()) == Path("whole.npy").read_bytes()
+def test_after_a_kill_finished_chunks_are_not_done_again(run, leave, killed, counted):
+    leave()
+    assert sorted(p.name for p in Path(WORK).iterdir()) == [FIRST, SECOND, "run.json"]
+    made(run(*HOLES, "--resume"))
+    assert counted == [4, 6, 8] and not Path(WORK).exists()
+    assert Path("b.npy").read_bytes() == (killed / "whole.npy").read_bytes()
 
 
 def test_ctrl_c_keeps_finished_chunks_and_says_so(run, counted):
     result = stopped("SIGINT")
     assert result.returncode == 130
     assert [line for line in result.stderr.splitlines() if "chunks of" not in line] == [
-        f"tdc: note: finished regions are kept in {Path('.b.npy.tdc-work').absolute()}; the same command with --resume "
+        f"tdc: note: finished regions are kept in {Path(WORK).absolute()}; the same command with --resume "
         "goes on from there",
         "tdc: interrupted",
     ]
     assert run(*HOLES, "--resume", "--threads", 1).exit_code == 0 and counted == [4, 6, 8]
 
 
-def test_what_a_stopped_run_has_left_is_neither_lost_nor_mixed_up(run, clip, counted):
-    stopped()
-    work = Path(".b.npy.tdc-work").absolute()
+def test_what_a_stopped_run_has_left_is_neither_lost_nor_mixed_up(run, leave, clip, counted):
+    leave()
+    work = Path(WORK).absolute()
     left = f"b.npy: a run that did not come to its end has left finished regions in {work}"
     refused(run(*HOLES), f"{left}; go on with --resume, or begin anew with --overwrite")
     line = (
@@ -726,9 +753,9 @@ def test_places_where_no_clip_can_be_written_are_found_before_any_work(run, outp
     refused(run(*HOLES, output=output), line)
 
 
-def test_nothing_is_thrown_away_that_another_run_is_at_work_on(run):
-    stopped()
-    work = Path(".b.npy.tdc-work")
+def test_nothing_is_thrown_away_that_another_run_is_at_work_on(run, leave):
+    leave()
+    work = Path(WORK)
     before = sorted(work.iterdir())
     with locks.hold(work / "run.json"):
         refused(
@@ -756,32 +783,29 @@ def test_no_result_lies_in_what_is_read_or_in_another_result(tdc, clip):
     assert root.exit_code == 2 and root.stderr.startswith("tdc: /: ") and root.stderr.count("\n") == 1
 
 
-def test_damage_within_a_chunk_or_the_mark_is_found(run, counted):
-    whole = made(run(*HOLES, output="whole.npy"), "whole.npy")
-    stopped()
-    kept = Path(".b.npy.tdc-work", FIRST)
+def test_damage_within_a_chunk_or_the_mark_is_found(run, leave, whole, counted):
+    leave()
+    kept = Path(WORK, FIRST)
     content = bytearray(kept.read_bytes())
     content[60:90] = b"\xff" * 30
     kept.write_bytes(content)
     assert (made(run(*HOLES, "--resume")) == whole).all()
     Path("b.npy").unlink()
-    stopped()
+    leave()
     Path(".b.npy.tdc-work/run.json").write_bytes(b"\xff\xfe\0")
     done = run(*HOLES, "--resume")
     assert done.exit_code == 2 and "are of another input, other options or another version" in done.stderr
 
 
-def test_a_damaged_chunk_is_done_again(run, counted):
-    whole = made(run(*HOLES, output="whole.npy"), "whole.npy")
-    stopped()
-    kept = Path(".b.npy.tdc-work", SECOND)
+def test_a_damaged_chunk_is_done_again(run, leave, whole, counted):
+    leave()
+    kept = Path(WORK, SECOND)
     kept.write_bytes(kept.read_bytes()[:-30])
-    counted.clear()
     assert (made(run(*HOLES, "--resume")) == whole).all() and counted == [2, 4, 6, 8]
 
 
-def test_two_runs_at_once_do_not_mix(run, clip):
-    stopped()
+def test_two_runs_at_once_do_not_mix(run, leave):
+    leave()
     hold = (
         "import sys; from tdc_cli.media.locks import hold; "
         "f = hold('.b.npy.tdc-work/run.json'); print(1, flush=True); sys.stdin.read()"

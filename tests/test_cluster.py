@@ -167,7 +167,7 @@ def test_the_same_bytes_also_where_a_worker_is_killed_in_the_middle(tdc, machine
 @pytest.mark.parametrize("kill", [False, True])
 @pytest.mark.parametrize(
     "command, name, shape",
-    [("complete-image", "large.npy", (100, 320)), ("complete-video", "clip.npy", (6, 40, 70, 3))],
+    [("complete-image", "large.npy", (64, 192)), ("complete-video", "clip.npy", (6, 40, 70, 3))],
 )
 def test_regions_of_one_large_input_travel_there_as_arrays(tdc, machines, folder, command, name, shape, kill):
     values = np.random.default_rng(0).random(shape).astype(np.float32)

@@ -318,9 +318,7 @@ def test_through_the_command_line(tdc, name):
     needed = methods.get(name).needs
     if needed is not None:
         pytest.importorskip(needed, reason="the extra bench is not installed")
-    result = tdc(
-        "complete-image", "a.png", "-o", "b.png", "--method", name, "--mask", "m.png", "--reference", "a.png", "--json"
-    )
+    result = tdc(f"complete-image a.png -o b.png --method {name} --mask m.png --reference a.png --json")
     report = report_of(result)
     known = pixels("m.png") == 0
     assert np.array_equal(pixels("b.png")[known], pixels("a.png")[known])

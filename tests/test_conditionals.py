@@ -9,12 +9,12 @@ from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
+from joint import draw_prior, log_joint, neighbour_laplacian
 from scipy import stats
 
 from tdc_cli.model import conditionals as given
 from tdc_cli.model import kernels, sampler
 from tdc_cli.model.coherence import Coherence
-from tdc_cli.model.joint import draw_prior, log_joint, neighbour_laplacian
 from tdc_cli.model.problem import Problem
 from tdc_cli.model.state import Priors
 from tdc_cli.tensor import Observed, cp_to_tensor

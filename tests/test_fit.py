@@ -290,7 +290,7 @@ def test_several_chains_and_their_diagnostics():
     }
     assert done.diagnostics["r_hat"]["rank"] is None  # constant: nothing to compare
     assert 0.9 < done.diagnostics["r_hat"]["noise_std"] < 1.3
-    assert sum(text == "no R-hat or ESS for rank: the same in all draws" for text in done.warnings) == 1
+    assert not any("the same in all draws" in text for text in done.warnings)  # which is what a rank should be
 
 
 def test_chains_that_disagree_are_told():

@@ -81,17 +81,7 @@ def test_the_mean_absolute_error_is_reported_for_every_kind_of_input(tdc):
             np.abs(filled - truth).sum() / made["missing"]["count"], rel=1e-12
         )
     words = tdc(
-        "complete-image",
-        "p.npy",
-        "-o",
-        "o.npy",
-        "--missing-ratio",
-        0.2,
-        "--method",
-        "nearest",
-        "--overwrite",
-        "--html",
-        "h.html",
+        "complete-image p.npy -o o.npy --missing-ratio 0.2 --method nearest --overwrite --html h.html"
     )
     assert "MAE " in words.stdout
     with open("h.html", encoding="utf-8") as page:
@@ -143,19 +133,7 @@ def test_a_mask_and_values_both_say_what_is_missing(tdc):
     mask = np.zeros((12, 10))
     mask[6, 6] = 1
     np.save("m.npy", mask)
-    done = tdc(
-        "complete-image",
-        "a.npy",
-        "-o",
-        "o.npy",
-        "--mask",
-        "m.npy",
-        "--missing-value",
-        -1,
-        "--method",
-        "biharmonic",
-        "--json",
-    )
+    done = tdc("complete-image a.npy -o o.npy --mask m.npy --missing-value -1 --method biharmonic --json")
     assert report_of(done)["missing"]["count"] == 2
     assert "a.npy: 1 further entries are NaN or -1 and count as missing" in done.stderr
 
@@ -219,6 +197,13 @@ def test_a_box_is_missing_in_pictures_and_clips(tdc, boxes, rows, columns):
         made = report_of(tdc(command, source, "-o", "o.npy", *given, *how))
         assert made["missing"]["source"] == "box" and made["missing"]["pixels"] == frames * expected.sum()
         assert np.array_equal((np.load("i.npy").reshape(frames, 20, 24, 3)[0] == 0).all(axis=-1), expected)
+
+
+def test_a_box_that_reaches_beyond_the_picture_is_cut_with_a_note(complete):
+    cut = complete("--mask-box", "20,15,10,10", "--mask-box", "0,0,4,4", "--json")
+    assert report_of(cut)["missing"]["pixels"] == 4 * 5 + 4 * 4
+    notes = [text for text in report_of(cut)["warnings"] if "mask_box" in text]
+    assert notes == ["a.png: `mask_box` 20,15,10,10 reaches beyond its 24x20 pixels and is cut there"]
 
 
 @pytest.mark.parametrize(

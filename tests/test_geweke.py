@@ -14,11 +14,11 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
+from joint import draw_prior
 from threadpoolctl import threadpool_limits
 
 from tdc_cli.model import conditionals, kernels, sampler
 from tdc_cli.model.coherence import Coherence
-from tdc_cli.model.joint import draw_prior
 from tdc_cli.model.problem import Problem
 from tdc_cli.model.state import Priors, State
 from tdc_cli.tensor import Observed
@@ -358,29 +358,29 @@ MIXTURE = Case("mixture", rank=0, priors=replace(PRIORS, residual_shape=2.0, res
 LEARNT = replace(MIXTURE, name="learnt", learn_noise=True)
 CONSTANT_ALONE = Case("constant alone", rank=0, constant_residual=True)
 
-# Replicates: what one core does in about two minutes, slips included. Labels without log v, hard to see, would give an
-# |z| of 25 among them, a wrong half in a Gamma shape one of 15.
+# Replicates. Among those of the right samplers, a minute of one core, labels without log v, hard to see, would give an
+# |z| of 25, a wrong half in a Gamma shape one of 15. A slip has as many as give an |z| of 6 or more.
 RIGHT = [(PLAIN, 12_000), (COHERENT, 3_000), (CONSTANT, 8_000), (MIXTURE, 12_000)]
 SLIPS = [
-    (gamma_not_inverted, "collapsed", PLAIN, 3000),
-    (weight_rate_halved, "collapsed", PLAIN, 1000),
+    (gamma_not_inverted, "collapsed", PLAIN, 1800),
+    (weight_rate_halved, "collapsed", PLAIN, 600),
     (flat_weight_rates, "collapsed", PLAIN, 500),
     (labels_without_log_variance, "collapsed", MIXTURE, 3000),
-    (labels_without_log_variance, "literal", PLAIN, 2000),
-    (labels_from_residual_variance, "collapsed", MIXTURE, 8000),
-    (factor_precision_without_half, "literal", PLAIN, 4000),
-    (component_precision_without_half, "collapsed", MIXTURE, 4000),
-    (component_precision_as_printed, "collapsed", PLAIN, 1000),
-    (stale_residuals, "collapsed", PLAIN, 1500),
-    (rows_root_not_transposed, "collapsed", PLAIN, 3000),
+    (labels_without_log_variance, "literal", PLAIN, 1100),
+    (labels_from_residual_variance, "collapsed", MIXTURE, 5000),
+    (factor_precision_without_half, "literal", PLAIN, 2300),
+    (component_precision_without_half, "collapsed", MIXTURE, 1800),
+    (component_precision_as_printed, "collapsed", PLAIN, 500),
+    (stale_residuals, "collapsed", PLAIN, 800),
+    (rows_root_not_transposed, "collapsed", PLAIN, 1800),
     (jacobi_modes, "collapsed", PLAIN, 500),
     (residuals_kept_in_the_low_rank_part, "collapsed", PLAIN, 500),
-    (literal_errors_not_updated, "literal", PLAIN, 6000),
+    (literal_errors_not_updated, "literal", PLAIN, 3800),
     (coherent_rows_together, "collapsed", COHERENT, 1000),
     (coherent_precision_without_determinant, "literal", COHERENT, 500),
     (metropolis_without_jacobian, "collapsed", COHERENT, 1500),
     (scale_without_jacobian, "literal", COHERENT, 1500),
-    (noise_precision_with_half, "literal", LEARNT, 8000),
+    (noise_precision_with_half, "literal", LEARNT, 4000),
     (constant_noise_without_half, "collapsed", CONSTANT_ALONE, 8000),
     (mixture_weights_without_counts, "literal", PLAIN, 300),
 ]

@@ -36,19 +36,7 @@ def test_the_rest_of_the_nodata_is_kept_by_every_kind_of_method(tdc, method):
     save_mask("m.png", gap)
     report = report_of(
         tdc(
-            "complete-image",
-            "dem.npy",
-            "-o",
-            "b.npy",
-            "--missing-value",
-            -9999,
-            "--mask",
-            "m.png",
-            "--keep",
-            "nodata",
-            "--method",
-            method,
-            "--json",
+            f"complete-image dem.npy -o b.npy --missing-value -9999 --mask m.png --keep nodata --method {method} --json"
         )
     )
     made = np.load("b.npy")
@@ -86,19 +74,8 @@ def test_nothing_of_what_stays_is_measured(tdc):
     save_mask("sea.png", outside)
     metrics = report_of(
         tdc(
-            "complete-image",
-            "dem.npy",
-            "-o",
-            "b.npy",
-            "--missing-value",
-            -9999,
-            "--keep",
-            "sea.png",
-            "--reference",
-            "t.npy",
-            "--method",
-            "linear",
-            "--json",
+            "complete-image dem.npy -o b.npy --missing-value -9999 --keep sea.png --reference t.npy --method "
+            "linear --json"
         )
     )["metrics"]
     inside, error = truth[~outside], (np.load("b.npy") - truth)[~outside]
@@ -106,19 +83,8 @@ def test_nothing_of_what_stays_is_measured(tdc):
     assert metrics["all"]["psnr"] == pytest.approx(20 * np.log10(np.ptp(inside) / np.sqrt(np.mean(error**2))), abs=0.01)
     hidden = report_of(
         tdc(
-            "complete-image",
-            "dem.npy",
-            "-o",
-            "c.npy",
-            "--missing-value",
-            -9999,
-            "--keep",
-            "nodata",
-            "--missing-ratio",
-            0.2,
-            "--method",
-            "linear",
-            "--json",
+            "complete-image dem.npy -o c.npy --missing-value -9999 --keep nodata --missing-ratio 0.2 --method "
+            "linear --json"
         )
     )
     made = np.load("c.npy")
@@ -131,22 +97,8 @@ def test_noise_is_not_taken_out_of_what_stays(tdc):
     np.save("dem.npy", values)
     save_mask("m.png", gap)
     assert not tdc(
-        "complete-image",
-        "dem.npy",
-        "-o",
-        "b.npy",
-        "--missing-value",
-        -9999,
-        "--mask",
-        "m.png",
-        "--keep",
-        "nodata",
-        "--method",
-        "field",
-        "--noise-std",
-        0.5,
-        "--add-noise",
-        0.5,
+        "complete-image dem.npy -o b.npy --missing-value -9999 --mask m.png --keep nodata --method field "
+        "--noise-std 0.5 --add-noise 0.5"
     ).exit_code
     made = np.load("b.npy")
     assert (
@@ -172,17 +124,7 @@ def test_a_volume_is_filled_inside_of_the_head_alone(tdc, suffix):
     for keep in ("nodata", head):
         for method in ("linear", "halrtc"):
             result = tdc(
-                "complete-tensor",
-                "bold.npy",
-                "-o",
-                "o2.npy",
-                "--mask",
-                mask,
-                "--keep",
-                keep,
-                "--method",
-                method,
-                "--overwrite",
+                f"complete-tensor bold.npy -o o2.npy --mask {mask} --keep {keep} --method {method} --overwrite"
             )
             assert result.exit_code == 0, result.stderr
             made = np.load("o2.npy")
@@ -201,21 +143,8 @@ def test_frames_of_a_clip_keep_what_lies_outside(tdc):
     save_mask("m.png", gap)
     for method in ("linear", "patches"):
         result = tdc(
-            "complete-video",
-            "c.npy",
-            "-o",
-            "b.npy",
-            "--mask",
-            "m.png",
-            "--keep",
-            "nodata",
-            "--method",
-            method,
-            "--overwrite",
-            "--html",
-            "p.html",
-            "--panel",
-            "p.png",
+            f"complete-video c.npy -o b.npy --mask m.png --keep nodata --method {method} --overwrite --html "
+            "p.html --panel p.png"
         )
         assert result.exit_code == 0, result.stderr
         made = np.load("b.npy")
@@ -301,22 +230,8 @@ def test_regions_of_a_picture_keep_what_lies_outside(tdc):
         for region in ("128", "whole"):
             report = report_of(
                 tdc(
-                    "complete-image",
-                    "dem.npy",
-                    "-o",
-                    f"{region}.npy",
-                    "--missing-value",
-                    -9999,
-                    "--mask",
-                    "m.png",
-                    "--keep",
-                    "nodata",
-                    "--method",
-                    method,
-                    "--region",
-                    region,
-                    "--overwrite",
-                    "--json",
+                    f"complete-image dem.npy -o {region}.npy --missing-value -9999 --mask m.png --keep nodata "
+                    f"--method {method} --region {region} --overwrite --json"
                 )
             )
             made, rest = np.load(f"{region}.npy"), ~(outside | gap)

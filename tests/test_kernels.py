@@ -7,13 +7,13 @@ import numba
 import numpy as np
 import pytest
 import reference
+from joint import draw_prior
 from threadpoolctl import threadpool_limits
 
 from tdc_cli.kernels import run_shares
 from tdc_cli.model import kernels, sampler
 from tdc_cli.model import problem as problem_module
 from tdc_cli.model.coherence import Coherence
-from tdc_cli.model.joint import draw_prior
 from tdc_cli.model.problem import Problem
 from tdc_cli.model.state import Priors
 from tdc_cli.tensor import Observed

@@ -1,6 +1,8 @@
 """Imports go downwards only, and each heavy or special library stays in its place; see docs/design.md."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -105,3 +107,10 @@ def test_the_check_sees_imports(tmp_path):
     assert {(0, "numpy"), (0, "click"), (0, "PIL"), (1, "errors"), (1, "media")} <= found
     tops = {name for kind, name, at_top in imports(PACKAGE / "run" / "sinks" / "picture.py") if at_top}
     assert "numpy" in tops and "panel" not in tops
+
+
+def test_what_finds_mistakes_loads_nothing_that_only_work_needs():
+    heavy = ("scipy", "numba", "skimage", "matplotlib", "av", "h5py", "tifffile")
+    code = f"import sys, tdc_cli.run.batch\nprint([name for name in {heavy} if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert found.stdout == "[]\n"

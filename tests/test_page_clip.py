@@ -109,8 +109,8 @@ def test_the_strip_has_what_is_known(sd, truth):
 
 def test_figures_of_every_frame_are_told():
     held = player(page.clip(frames_report(), film()))
-    assert held["frames"][2]["told"].endswith("missing, PSNR 32.00 dB, SSIM 0.9000")
-    assert held["frames"][1]["told"] == "nothing missing, SSIM 0.9000"
+    assert held["frames"][2]["caption"].endswith("missing, PSNR 32.00 dB, SSIM 0.9000")
+    assert held["frames"][1]["caption"] == "nothing missing, SSIM 0.9000"
     assert held["frames"][2]["time"] == 0.08
 
 
@@ -208,7 +208,7 @@ def test_the_command_writes_a_page_of_all_frames(tdc, folder):
     for frame, truth, completed, row in zip(frames, clip, done, told["metrics"]["frames"]):
         assert np.array_equal(frame["truth"], truth) and np.array_equal(frame["completed"], completed)
         assert np.array_equal(frame["error"] > 0, (completed != truth).any(axis=2))
-        assert f"PSNR {row['psnr']:.2f} dB, SSIM {row['ssim']:.4f}" in player(text)["frames"][row["frame"]]["told"]
+        assert f"PSNR {row['psnr']:.2f} dB, SSIM {row['ssim']:.4f}" in player(text)["frames"][row["frame"]]["caption"]
     parsed = Parsed(text)
     assert "out.npy" in parsed.text and "5 of 5 frames with missing entries (19.8% of all)" in parsed.text
     assert [attrs["aria-label"].split(" of 5")[0] for attrs in parsed.all("svg")] == [

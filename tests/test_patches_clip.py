@@ -83,7 +83,7 @@ def test_frames_may_be_any_mode_but_the_first_two():
 def test_frames_that_is_no_mode_of_frames_is_refused(mode, words):
     truth = clip(frames=2)
     with pytest.raises(ConfigError, match=words):
-        patches.complete(truth, np.ones(truth.shape, bool), patches.Config(frames=mode), rng=rng())
+        solve(methods.get("patches"), patches.Config(frames=mode), truth, np.ones(truth.shape, bool), rng=rng())
 
 
 def test_nothing_observed_is_refused():

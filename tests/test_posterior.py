@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from joint import draw_prior
 from scipy import stats
 
 from tdc_cli.model import conditionals, sampler
-from tdc_cli.model.joint import draw_prior
 from tdc_cli.model.posterior import Moments, half_width, mixture_moments
 from tdc_cli.model.problem import Problem
 from tdc_cli.model.state import Priors

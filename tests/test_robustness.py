@@ -311,19 +311,7 @@ def test_noise_that_drowns_the_picture_is_noise_nevertheless(complete):
 
 def test_noise_that_drowns_an_array_is_noise_nevertheless(tdc):
     np.save("a.npy", smooth(20, 24) / 255)
-    done = tdc(
-        "complete-image",
-        "a.npy",
-        "-o",
-        "b.npy",
-        "--method",
-        "nearest",
-        "--missing-ratio",
-        "0.2",
-        "--add-noise",
-        "1e140",
-        "--json",
-    )
+    done = tdc("complete-image a.npy -o b.npy --method nearest --missing-ratio 0.2 --add-noise 1e140 --json")
     assert report_of(done)["metrics"]["all"]["rre"] > 1e100 and np.isfinite(np.load("b.npy")).all()
 
 

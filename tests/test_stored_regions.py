@@ -127,6 +127,6 @@ def test_regions_of_another_input_are_refused(tdc, stopped):
 
 def test_a_method_sees_the_frames_beside_a_region():
     made = regions.divide(range(3, 40), 0, 40, 10, 4, (6, 8))
-    assert [(each.first, each.end) for each in made][0][0] == 3 and made[-1].end == 40
+    assert made[0].first == 3 and made[-1].end == 40
     for each in made:
         assert (each.start, each.stop) == (max(0, each.first - 4), min(40, each.end + 4))

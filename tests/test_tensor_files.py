@@ -203,9 +203,7 @@ def test_any_name_is_a_name(tdc):
         assert sorted(held.files) == sorted(names) and np.isfinite(held["file"]).all()
         assert all(np.array_equal(held[name], arrays[name]) for name in names[1:])
     assert (
-        tdc(
-            "complete-tensor", "a.npz:allow_pickle", "-o", "c.npz", "--method", "linear", "--missing-ratio", 0.2
-        ).exit_code
+        tdc("complete-tensor a.npz:allow_pickle -o c.npz --method linear --missing-ratio 0.2").exit_code
         == 0
     )
     with np.load("c.npz") as held:
@@ -363,6 +361,16 @@ def test_a_variable_without_a_name_that_matlab_takes_gets_another(tmp_path):
     np.savez(tmp_path / "a.npz", **{"my data": values_of((3, 4))})
     tensor.write(tensor.read(tmp_path / "a.npz"), tmp_path / "b.mat")
     assert np.array_equal(scipy.io.loadmat(tmp_path / "b.mat")["tensor"], values_of((3, 4)))
+
+
+def test_a_matlab_file_has_no_time_in_it(tmp_path, monkeypatch):
+    np.save(tmp_path / "a.npy", values_of((3, 4)))
+    made = []
+    for now in ("Sun Nov  1 12:00:00 2026", "Mon Nov  2 12:00:00 2026"):
+        monkeypatch.setattr("time.asctime", lambda now=now: now)
+        tensor.write(tensor.read(tmp_path / "a.npy"), tmp_path / "b.mat", replace=True)
+        made.append((tmp_path / "b.mat").read_bytes())
+    assert made[0] == made[1] and made[0].startswith(b"MATLAB 5.0 MAT-file")
 
 
 def test_pages_of_a_tiff_are_a_tensor(tmp_path):

@@ -217,18 +217,7 @@ def test_matlab_in_and_out(tensor, tdc):
     holed = truth.copy()
     holed[::2, 0, 0] = np.nan
     scipy.io.savemat("a.mat", {"flow": holed, "lost": np.isnan(holed), "station": np.arange(8.0)})
-    result = tdc(
-        "complete-tensor",
-        "a.mat:flow",
-        "-o",
-        "b.mat",
-        "--mask",
-        "a.mat:lost",
-        "--method",
-        "tmac",
-        "--uncertainty",
-        "s.mat",
-    )
+    result = tdc("complete-tensor a.mat:flow -o b.mat --mask a.mat:lost --method tmac --uncertainty s.mat")
     assert "method tmac gives no uncertainty" in refused(result)
     assert (
         tdc("complete-tensor", "a.mat:flow", "-o", "b.mat", "--mask", "a.mat:lost", "--method", "tmac").exit_code == 0
@@ -550,9 +539,10 @@ def test_a_failure_leaves_nothing(tensor, run, monkeypatch):
     tensor()
     module = methods.get("halrtc").load()
     complete = module.complete
-    broken = lambda values, *args, **more: methods.Completion(
-        mean=np.full_like(complete(values, *args, **more).mean, np.nan)
-    )
+
+    def broken(values, *args, **more):
+        return methods.Completion(mean=np.full_like(complete(values, *args, **more).mean, np.nan))
+
     monkeypatch.setattr(module, "complete", broken)
     assert "method halrtc gave 336 values that are not finite" in refused(
         run("--missing-ratio", 0.2, "--report", "r.json", "--save-incomplete", "i.npy"), code=1

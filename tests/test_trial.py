@@ -57,25 +57,8 @@ def test_every_kind_gives_a_report(run, kind):
 def test_an_easy_problem_is_found(tdc):
     report = reports(
         tdc(
-            "synth",
-            "--shape",
-            "14,13,12",
-            "--rank",
-            "2",
-            "--kind",
-            "gaussian",
-            "--missing-ratio",
-            "0.2",
-            "--seed",
-            "1",
-            "--json",
-            "-q",
-            "--param",
-            "residual=mixture",
-            "--param",
-            "burn_in=80",
-            "--param",
-            "samples=30",
+            "synth --shape 14,13,12 --rank 2 --kind gaussian --missing-ratio 0.2 --seed 1 --json -q --param "
+            "residual=mixture --param burn_in=80 --param samples=30"
         )
     )
     assert report["rank"]["value"] == 2
@@ -279,7 +262,7 @@ def test_what_makes_no_sense_is_refused_before_any_work(tdc, words, line):
 
 
 def test_unknown_methods_and_parameters_are_refused(run):
-    assert "no method 'dact'; there are: auto, patches" in run("--methods", "dact").stderr
+    assert "no method 'dact'; did you mean datc? there are: auto, patches" in run("--methods", "dact").stderr
     assert run("--param", "ranks=2").stderr.startswith(
         "tdc: method datc has no parameter 'ranks'; that is for method tmac; it has: a0"
     )
@@ -460,3 +443,10 @@ def test_the_kinds_of_the_help_are_those_there_are():
     from tdc_cli.names import RESIDUAL_LAWS
 
     assert list(RESIDUAL_LAWS) == list(synth.KINDS) and synth.draw((2, 2), 1).noise_std == pytest.approx(NOISE_STD)
+
+
+def test_warnings_name_parameters_as_they_are_given_here(tdc):
+    words = "synth --shape 8,7,6 --rank 2 --kind zero --noise-std 0 --missing-ratio 0.3 --methods datc --threads 1"
+    done = tdc(words, "--param", "burn_in=5", "--param", "samples=5")
+    assert "the chains have not converged" in done.stderr and "`" not in done.stderr
+    assert "more --param burn_in and --param samples help" in done.stderr

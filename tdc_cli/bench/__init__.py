@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 
 from .. import methods as registry
 from ..errors import ConfigError, InputError
+from ..listed import likely
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def get(name):
         No such suite; the text names the ones there are.
     """
     if name not in SUITES:
-        raise ConfigError(f"no suite '{name}'; there are: {', '.join(SUITES)}")
+        raise ConfigError(f"no suite '{name}'; {likely(name, SUITES)}")
     return SUITES[name]
 
 

@@ -102,13 +102,13 @@ def tell_compilation(seconds):
 def _tell(records, quiet, verbose):
     """Warnings, each told once with the number of files, and what failed."""
     if not quiet:
-        told = {}
+        alike = {}
         for record in records:
             for text in record.report.get("warnings", ()) if record.report else ():
-                told.setdefault(_gist(text, record), []).append(text)
-        for alike in told.values():
-            more = f" (and {len(alike) - 1} more like it)" if len(alike) > 1 else ""
-            echo(f"tdc: warning: {options.worded(alike[0])}{more}", err=True)
+                alike.setdefault(_gist(text, record), []).append(text)
+        for texts in alike.values():
+            more = f" (and {len(texts) - 1} more like it)" if len(texts) > 1 else ""
+            echo(f"tdc: warning: {options.worded(texts[0])}{more}", err=True)
         tell_compilation(
             max(
                 (r.report["timing"]["compile"] for r in records if r.status == "done" and "timing" in r.report),

@@ -33,8 +33,9 @@ def complete_image(
     Several pictures, or a folder of them, are completed into the folder OUTPUT, which mirrors the folder; what else is
     written goes to folders too.
 
-    What is missing is said by a mask, white = missing, by transparency, by a colour, by NaN in floats, or simulated
-    with --missing-ratio. Known pixels come back bit for bit unless a noise level is given or the output is a JPEG.
+    What is missing is said by a mask, white = missing, by transparency, by boxes, by a colour, by an infrared scan, by
+    values that stand for it, as NaN in floats does, or simulated with --missing-ratio. Known pixels come back bit for
+    bit unless a noise level is given or the output is a JPEG.
     """
     if json and output == STANDARD:
         raise click.UsageError("--json and -o - both want standard output; write the report with --report FILE", ctx)

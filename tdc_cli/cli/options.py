@@ -120,18 +120,38 @@ class Listed(click.ParamType):
         return values
 
 
-class Number(click.ParamType):
-    """A float, or the word ``auto``."""
+class NumberOrWord(click.ParamType):
+    """A number, or a word that stands for one.
 
-    name = "float|auto"
+    Parameters
+    ----------
+    kind : type
+        Of the number, int or float.
+    what : str
+        What the number is, for errors.
+    words : dict of str to object
+        What each of the words becomes.
+    least : int or None
+        No number is less.
+    """
+
+    def __init__(self, kind, what, words, least=None):
+        self.name = "|".join((*words, kind.__name__))
+        self._kind, self._what, self._words, self._least = kind, what, words, least
 
     def convert(self, value, param, ctx):
-        if value == "auto" or isinstance(value, float):
+        if value is None or isinstance(value, self._kind):
             return value
+        if value in self._words:
+            return self._words[value]
         try:
-            return float(value)
+            number = self._kind(value)
         except ValueError:
-            self.fail(f"{value!r} is neither a number nor 'auto'", param, ctx)
+            wanted = " nor ".join((self._what, *map(repr, self._words)))
+            self.fail(f"{value!r} is neither {wanted}", param, ctx)
+        if self._least is not None and number < self._least:
+            self.fail(f"{number} is less than {self._least}", param, ctx)
+        return number
 
 
 _CONFIGURATIONS = "tdc_cli.configurations"
@@ -288,41 +308,6 @@ def stack(*decorators):
     return decorate
 
 
-class Chunk(click.ParamType):
-    """A number of frames, or the word ``auto``."""
-
-    name = "auto|N"
-
-    def convert(self, value, param, ctx):
-        if value is None or isinstance(value, int):
-            return value
-        if value == "auto":
-            return None
-        try:
-            number = int(value)
-        except ValueError:
-            self.fail(f"{value!r} is neither a number of frames nor 'auto'", param, ctx)
-        if number < 1:
-            self.fail(f"{number} is less than 1", param, ctx)
-        return number
-
-
-class Side(click.ParamType):
-    """A number of pixels, or one of the words ``auto`` and ``whole``."""
-
-    name = "auto|whole|N"
-
-    def convert(self, value, param, ctx):
-        if value is None or value == "whole" or isinstance(value, int):
-            return value
-        if value == "auto":
-            return None
-        try:
-            return int(value)
-        except ValueError:
-            self.fail(f"{value!r} is neither a number of pixels nor 'auto' nor 'whole'", param, ctx)
-
-
 class Rate(click.ParamType):
     """Frames a second, an exact number above 0: ``25``, ``30000/1001`` or ``23.976``."""
 
@@ -355,11 +340,12 @@ _TYPES = {
     "count": lambda declared, kind: click.IntRange(declared.ge, declared.le),
     "choice": lambda declared, kind: click.Choice(declared.of(kind, "choices"), case_sensitive=False)
     if declared.of(kind, "choices") else str,
-    "noise": lambda declared, kind: Number(),
+    "noise": lambda declared, kind: NumberOrWord(float, "a number", {"auto": "auto"}),
     "modes": lambda declared, kind: Listed(int, "0,1: numbers of modes from 0, with commas between"),
-    "chunk": lambda declared, kind: Chunk(),
+    "chunk": lambda declared, kind: NumberOrWord(int, "a number of frames", {"auto": None}, least=1),
     "rate": lambda declared, kind: Rate(),
-    "side": lambda declared, kind: Side(),
+    "side": lambda declared, kind: NumberOrWord(
+        int, "a number of pixels", {"auto": None, "whole": "whole"}),
 }  # fmt: skip
 
 

@@ -77,13 +77,15 @@ def _pace(done, left, seconds):
 
 @contextlib.contextmanager
 def _compiling():
-    """Monitor that says, if `COMPILING` is not done after a while, what takes so long."""
-    timer = None
+    """Monitor that says once, if `COMPILING` is not done after a while, what takes so long."""
+    timer, said = None, False
 
     def say():
+        nonlocal said
+        said = True
         with contextlib.suppress(OSError, ValueError):  # standard error may be gone
             print(
-                "tdc: compiling, once after an installation; about half a minute on an idle machine",
+                "tdc: compiling what this needs and no run has needed yet; about half a minute on an idle machine",
                 file=sys.stderr,
                 flush=True,
             )
@@ -93,7 +95,7 @@ def _compiling():
         if timer is not None:
             timer.cancel()
             timer = None
-        if label == COMPILING and done < total:
+        if label == COMPILING and done < total and not said:
             timer = threading.Timer(COMPILING_SECONDS, say)
             timer.daemon = True
             timer.start()

@@ -1,5 +1,7 @@
 """`tdc synth`."""
 
+import re
+
 import click
 
 from ..memory import check_room
@@ -21,6 +23,11 @@ def _method_lists(ctx, param, incomplete):
     for item in found:
         item.value = f"{done}{comma}{item.value}"
     return found
+
+
+def _worded(text):
+    """A message with parameters, fields in backticks, as they are given here, where they have no options."""
+    return re.sub(r"`([a-z_0-9]+)`", r"--param \1", text)
 
 
 @click.command(short_help="Draw a synthetic problem with known truth, complete it, and judge the methods.")
@@ -143,10 +150,10 @@ def synth(
         return
     for done in reports:
         for warning in done.warnings:
-            echo(f"tdc: warning: {done.method['name']}: {warning}", err=True)
+            echo(f"tdc: warning: {done.method['name']}: {_worded(warning)}", err=True)
     for name in files.unseen(trials) if plot is not None else ():
         echo(f"tdc: note: {name} tells no mixture and no CP weights and does not sample: no figure shows it", err=True)
     tell_compilation(sum(done.timing["compile"] for done in reports))
     if not json:
-        told = [text.problem(source), *map(text.trial, reports), *([text.comparison(reports)] if reports[1:] else [])]
-        echo(*"\n\n".join(told).split("\n"))
+        parts = [text.problem(source), *map(text.trial, reports), *([text.comparison(reports)] if reports[1:] else [])]
+        echo(*"\n\n".join(parts).split("\n"))

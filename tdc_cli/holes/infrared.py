@@ -6,7 +6,6 @@ A. D. Edgar: Method and apparatus for reducing defects in scanned images, US pat
 """
 
 import numpy as np
-from scipy.ndimage import map_coordinates
 
 from ..errors import MaskError
 from .marks import Mask, grown
@@ -73,6 +72,8 @@ def from_infrared(levels, *, picture, dilate=0):
 
 def _surroundings(levels):
     """Level of clean film around every pixel, (H, W): that of blocks, interpolated between their middles."""
+    from scipy.ndimage import map_coordinates  # half a second that no other run needs
+
     blocks = [np.array_split(np.arange(n), max(1, round(n / BLOCK))) for n in levels.shape]
     bright = np.array(
         [[np.percentile(levels[r[0] : r[-1] + 1, c[0] : c[-1] + 1], BRIGHT) for c in blocks[1]] for r in blocks[0]]

@@ -108,12 +108,8 @@ def from_image(levels, alpha, size, *, name, picture, threshold=WHITE, invert=Fa
     if opaque is not None:
         missing &= opaque
     if not missing.any() and levels.max() > 0 and not invert:
-        raise MaskError(
-            f"mask {name} marks nothing: its brightest pixel is {levels.max():g} of 255, below the threshold "
-            f"{threshold:g}"
-            + (", or transparent" if opaque is not None else "")
-            + "; white = missing; give a lower `mask_threshold` or repaint the mask"
-        )
+        where = ", or transparent" if opaque is not None else ""
+        raise nothing_marked(f"mask {name} marks nothing", levels.max(), f"{threshold:g}{where}")
     faint = (levels <= 255 - FAINT if invert else levels >= FAINT) & (True if opaque is None else opaque)
     if invert:
         missing = ~missing
@@ -132,11 +128,7 @@ def from_image(levels, alpha, size, *, name, picture, threshold=WHITE, invert=Fa
     if not share:
         notes.append(f"mask {name} marks nothing as missing: the output equals the input")
     elif share > 0.5:
-        warnings.append(
-            f"mask {name} marks {share:.1%} of the pixels as missing; white = missing: if it is meant the other way "
-            "round, "
-            + ("leave out `invert_mask`" if invert else "use `invert_mask`")
-        )
+        warnings.append(much_marked(name, share, "pixels", "white = missing", invert))
     between = int(np.count_nonzero((levels >= FAINT) & (levels <= 255 - FAINT)))
     if between > 0.05 * levels.size:
         warnings.append(
@@ -149,6 +141,21 @@ def from_image(levels, alpha, size, *, name, picture, threshold=WHITE, invert=Fa
             "`mask_dilate=2`"
         )
     return Mask(~missing, grey, tuple(notes), tuple(warnings))
+
+
+def nothing_marked(what, top, threshold):
+    """The MaskError of a mask whose largest level is `top` of 255, below a threshold in words."""
+    return MaskError(
+        f"{what}: its brightest pixel is {top:g} of 255, below the threshold {threshold}; white = missing; give a "
+        "lower `mask_threshold` or repaint the mask"
+    )
+
+
+def much_marked(name, share, of, meaning, invert):
+    """A warning for a mask that may be meant the other way round: it marks more than half of its pixels or entries."""
+    other = "leave out `invert_mask`" if invert else "use `invert_mask`"
+    text = f"mask {name} marks {share:.1%} of the {of} as missing; {meaning}: if it is meant the other way round"
+    return f"{text}, {other}"
 
 
 def from_levels(levels, alpha, *, threshold=WHITE, invert=False, dilate=0):
@@ -179,9 +186,14 @@ def _to_255(levels, name):
     if levels.dtype.kind == "b" or levels.dtype == np.uint8:
         return levels.view(np.uint8) * np.uint8(255) if levels.max() <= 1 else levels
     levels = np.asarray(levels, dtype=float)
+    return levels * unit_of(largest_level(levels, name), name)
+
+
+def largest_level(levels, name):
+    """The largest of the levels of a mask, a float; MaskError where any is negative or not finite."""
     if not np.isfinite(levels).all() or levels.min() < 0:
         raise MaskError(f"mask {name} has levels that are negative or not finite; paint it black and white")
-    return levels * unit_of(levels.max(), name)
+    return float(levels.max())
 
 
 def unit_of(top, name):
@@ -290,7 +302,7 @@ def from_boxes(boxes, size, *, picture, dilate=0):
         A box outside of the picture, or nothing is left.
     """
     height, width = size
-    missing = np.zeros(size, dtype=bool)
+    missing, notes = np.zeros(size, dtype=bool), []
     for box in boxes:
         sides = (width, height, width, height)
         left, top, wide, high = (
@@ -302,11 +314,13 @@ def from_boxes(boxes, size, *, picture, dilate=0):
         if not inside.size:
             where = f"outside of its {width}x{height} pixels; X and Y are counted from the left and the top"
             raise MaskError(f"{picture}: `mask_box` {box} lies {where}")
+        if inside.size < wide * high:
+            notes.append(f"{picture}: `mask_box` {box} reaches beyond its {width}x{height} pixels and is cut there")
         inside[...] = True
     missing = grown(missing, dilate)
     if missing.all():
         raise MaskError(f"{picture}: the boxes cover every pixel: nothing is left to complete from")
-    return Mask(~missing)
+    return Mask(~missing, notes=tuple(notes))
 
 
 def parse_color(text):
@@ -353,10 +367,7 @@ def from_color(colour, color, *, picture, tolerance=0, dilate=0):
     MaskError
         No pixel has the colour, or every pixel.
     """
-    wanted = parse_color(color)
-    if colour.ndim == 2 and len(set(wanted)) > 1:
-        raise ConfigError(f"{picture} is grey, and `mask_color` {color} is not; give a grey such as '#ffffff'")
-    farthest = color_distance(colour, wanted)
+    farthest = color_distance(colour, color_of_holes(color, colour.shape, picture))
     missing = farthest <= tolerance
     if not missing.any():
         nearest = int(np.ceil(farthest.min()))
@@ -368,6 +379,16 @@ def from_color(colour, color, *, picture, tolerance=0, dilate=0):
     if missing.all():
         raise MaskError(f"{picture}: every pixel has the color {color}: nothing is left to complete from")
     return Mask(~missing)
+
+
+def color_of_holes(text, shape, picture):
+    """Red, green and blue of a colour, see `parse_color`, for pictures whose colours have this shape; ConfigError for
+    one that is not grey where these are.
+    """
+    wanted = parse_color(text)
+    if len(shape) == 2 and len(set(wanted)) > 1:
+        raise ConfigError(f"{picture} is grey, and `mask_color` {text} is not; give a grey such as '#ffffff'")
+    return wanted
 
 
 def color_distance(colour, wanted):
@@ -436,10 +457,7 @@ def from_array(marked, shape, *, name, tensor, invert=False):
     if not share:
         notes = (f"mask {name} marks nothing as missing: the output equals the input",)
     elif share > 0.5:
-        warnings = (
-            f"mask {name} marks {share:.1%} of the entries as missing; {what}: if it is meant the other way round, "
-            f"{other}",
-        )
+        warnings = (much_marked(name, share, "entries", what, invert),)
     return Mask(~missing, notes=notes, warnings=warnings)
 
 

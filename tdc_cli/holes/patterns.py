@@ -39,14 +39,18 @@ def simulate(shape, ratio, pattern, rng):
     """
     if pattern not in PATTERNS:
         raise ConfigError(f"no missing pattern '{pattern}'; there are: {', '.join(PATTERNS)}")
-    if not 0 <= ratio < 1:
-        raise ConfigError(
-            f"missing ratio {ratio:g} is not in [0, 1): give the share of missing entries, 0.9 for 90 percent"
-        )
+    _check_ratio(ratio, "entries")
     missing = PATTERNS[pattern](shape, ratio, rng)
     if missing.all():
         raise MaskError(f"missing ratio {ratio:g} leaves nothing of the shape {shape}; give a smaller ratio")
     return ~missing
+
+
+def _check_ratio(ratio, what):
+    if not 0 <= ratio < 1:
+        raise ConfigError(
+            f"missing ratio {ratio:g} is not in [0, 1): give the share of missing {what}, 0.9 for 90 percent"
+        )
 
 
 def simulate_frame(shape, ratio, pattern, number, streams):
@@ -290,10 +294,7 @@ def simulate_tensor(shape, ratio, pattern, rng):
         raise ConfigError(
             f"missing pattern '{pattern}' names axis {max(axes)}; a tensor of order {order} has axes 0 to {order - 1}"
         )
-    if not 0 <= ratio < 1:
-        raise ConfigError(
-            f"missing ratio {ratio:g} is not in [0, 1): give the share of missing fibers, 0.9 for 90 percent"
-        )
+    _check_ratio(ratio, "fibers")
     sizes = [n if axis in axes else 1 for axis, n in enumerate(shape)]
     count = int(np.prod(sizes))
     missing = _some(count, ratio, rng)

@@ -23,7 +23,7 @@ _PARTS = {
     "colour_chunks": lambda chunks: [_CHUNK_WORDS[name] for name in chunks],
     "chunks": lambda chunks: [_CHUNK_WORDS.get(name, f"chunk {name.decode('latin-1')}") for name, _ in chunks],
 }
-_CHUNK_WORDS = {
+_CHUNK_WORDS: dict[bytes, str] = {
     b"gAMA": "gamma",
     b"cHRM": "primaries",
     b"sRGB": "rendering intent",

@@ -73,7 +73,7 @@ class Part:
 
     def undo(self):
         """Take the name back, where nothing was replaced."""
-        if self._linked and _same(self.name, self.target):
+        if self._linked and same_file(self.name, self.target):
             self.target.unlink()
 
     def close(self):
@@ -235,7 +235,8 @@ def check_unread(path, reads):
                 raise OutputError(f"{path}: {what} read by this run; name another place")
 
 
-def _same(one, other):
+def same_file(one, other):
+    """Whether two paths lead to one file; False where either leads nowhere."""
     try:
         return os.path.samefile(one, other)
     except OSError:

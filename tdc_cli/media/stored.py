@@ -45,9 +45,8 @@ class Stored:
 
     def __getitem__(self, place):
         """A part, as a new ndarray; `place` is none, one or two slices without steps."""
-        place = place if isinstance(place, tuple) else (place,)
-        rows, columns = (*place, *(slice(None),) * (2 - len(place)))
-        return self._read(*(slice(*s.indices(n)[:2]) for s, n in zip((rows, columns), self.shape)))
+        given = [*(place if isinstance(place, tuple) else (place,)), slice(None), slice(None)]
+        return self._read(*(slice(*s.indices(n)[:2]) for s, n in zip(given[:2], self.shape)))
 
     def __array__(self, dtype=None, copy=None):
         """All of it."""

@@ -35,6 +35,7 @@ import typing
 from dataclasses import dataclass, field, fields
 
 from ..errors import ConfigError
+from ..listed import likely
 from .parameters import convert, declaration
 
 if typing.TYPE_CHECKING:
@@ -395,5 +396,5 @@ def get(name):
         No such method; the text names the ones there are.
     """
     if name not in REGISTRY:
-        raise ConfigError(f"no method '{name}'; there are: {', '.join(REGISTRY)}")
+        raise ConfigError(f"no method '{name}'; {likely(name, REGISTRY)}")
     return REGISTRY[name]

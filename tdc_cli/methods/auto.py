@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 from scipy.ndimage import binary_opening, find_objects
 
-from ..errors import ConfigError
 from ..exemplar.deep import core, deep, patch_variance
 from ..tensor import check_observed
 from . import Completion, Part, exemplar, patches, patches_clip, silent
@@ -52,21 +51,12 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
 
     Parameters
     ----------
-    values : (H, W, ...) ndarray of float
-        Modes 0 and 1 are the picture, all further modes together its channels, but for the one that counts the frames
-        of a clip. Entries where `observed` is False are never read.
-    observed : (H, W, ...) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-    monitor : callable
-        Called as ``monitor(done, total, label)``.
+    values, observed, config, rng, monitor, part
+        See `tdc_cli.methods` and, for the modes of `values`, `patches.complete`.
     source : (H, W) ndarray of bool, or None
         True = may be copied. None: all known pixels.
     wanted : (H, W, ...) ndarray of bool, or None
         Missing entries to fill; None: all of them. How deep a hole is, is a matter of these alone.
-    part : Part or None
-        Of a picture of which this is a region.
     used : tuple of slice, or None
         Rows and columns that are used of a region: only deep holes within them are filled.
 
@@ -79,14 +69,10 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     Raises
     ------
     ConfigError
-        `frames` is not a mode of the values, or `source` has another size.
+        `source` has another size.
     """
     check_observed(values, observed)
-    if source is not None and source.shape != values.shape[:2]:
-        raise ConfigError(
-            f"source has {' x '.join(map(str, source.shape))} pixels, the values "
-            f"{' x '.join(map(str, values.shape[:2]))}"
-        )
+    exemplar.check_source(source, values)
     if config.frames is not None:
         return _complete_clip(values, observed, config, rng, monitor, source, wanted, used)
     flat = (*values.shape[:2], -1)
@@ -134,10 +120,6 @@ def _complete_clip(values, observed, config, rng, monitor, source, wanted, used)
     """`complete` of a clip: what frames nearby show is left to the groups, unless whole frames agree; the rest of deep
     holes is filled.
     """
-    if config.frames >= values.ndim:
-        raise ConfigError(
-            f"frames is {config.frames}, but the modes of the values are 0 to {values.ndim - 1}", fields=("frames",)
-        )
     known = by_frame(observed, config.frames)
     complete_ = known.all(axis=3) if source is None else known.all(axis=3) & source
     # A frame without a pixel to copy is left to the groups.

@@ -147,8 +147,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=No
                 found = fit_separable(data, scale, config, fibers, monitor, "iteration")
                 return separable_summary(found, scale, config, pilots)
             plan = fit.Schedule(config.burn_in, config.samples, config.chains, config.sampler, search)
-            told = watch and (lambda chain, value, kept: watch(chain, scale.centre + scale.spread * value, kept))
-            result = sample(data, scale, config, rng, plan, monitor, "sweep", told)
+            watched = watch and (lambda chain, value, kept: watch(chain, scale.centre + scale.spread * value, kept))
+            result = sample(data, scale, config, rng, plan, monitor, "sweep", watched)
         except np.linalg.LinAlgError as error:
             raise NumericalError(
                 f"the sampler broke down ({error}); check the hyperparameters and the noise level"
@@ -372,7 +372,9 @@ def held_out(data, fibers, rng):
 def summary(result, scale, config, pilots):
     """Completion in data units from standardised chains."""
     moments, spread = result.moments, scale.spread
-    r_hat, ess, notes = diagnostics.summarise(result.traces)
+    # Where the data decide on a rank, all draws have it; and a noise level that was given stays.
+    still = ("rank",) if noise(config, scale)[1] else ("rank", "noise_std")
+    r_hat, ess, notes = diagnostics.summarise(result.traces, still)
     warnings = list(notes)
     name, worst = diagnostics.worst_r_hat(r_hat)
     if worst is not None and worst > diagnostics.LARGEST_R_HAT:

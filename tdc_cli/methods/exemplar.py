@@ -16,18 +16,14 @@ from ..kernels import kernel_threads
 from ..tensor import check_observed
 from . import Completion, silent
 from .exemplar_clip import as_given, by_frame, fill_clip
-from .parameters import Parameters, parameter
+from .parameters import Parameters, frame_mode
 
 
 @dataclass(frozen=True)
 class Config(Parameters):
     """Parameters of the filling."""
 
-    frames: int | None = parameter(
-        None,
-        "Mode that counts the frames of a clip, after the rows and the columns; None: the values are a picture.",
-        ge=2,
-    )
+    frames: int | None = frame_mode()
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent, source=None, wanted=None):
@@ -35,62 +31,48 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
 
     Parameters
     ----------
-    values : (H, W, ...) ndarray of float
-        Modes 0 and 1 are the picture, all further modes together its channels, but for the one that counts the frames
-        of a clip. Entries where `observed` is False are never read.
-    observed : (H, W, ...) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-    monitor : callable
-        Called as ``monitor(done, total, label)``.
+    values, observed, config, rng, monitor, wanted
+        See `tdc_cli.methods` and, for the modes of `values`, `patches.complete`.
     source : (H, W) ndarray of bool, or None
         True = may be copied. None: all known pixels.
-    wanted : (H, W, ...) ndarray of bool, or None
-        Missing entries to fill; None: all of them.
-
-    Returns
-    -------
-    Completion
 
     Raises
     ------
     InputError
         No pixel that may be copied is observed in all of its channels, or observed entries are not finite.
     ConfigError
-        `frames` is not a mode of the values, or `source` has another size.
+        `source` has another size.
     """
     check_observed(values, observed)
-    if config.frames is not None and config.frames >= values.ndim:
-        raise ConfigError(
-            f"frames is {config.frames}, but the modes of the values are 0 to {values.ndim - 1}", fields=("frames",)
-        )
-    if source is not None and source.shape != values.shape[:2]:
-        raise ConfigError(
-            f"source has {' x '.join(map(str, source.shape))} pixels, the values "
-            f"{' x '.join(map(str, values.shape[:2]))}"
-        )
+    check_source(source, values)
     if config.frames is not None:
         return _complete_clip(values, observed, config, rng, monitor, source, wanted)
     flat = (*values.shape[:2], -1)
     known = observed.reshape(flat)
     holes = ~known if wanted is None else wanted.reshape(flat)
     mean, sd = np.where(observed, values, 0.0).copy(order="C"), np.zeros(values.shape)
-    fill_picture(mean.reshape(flat), sd.reshape(flat), known, holes, source, rng, _told(monitor))
+    fill_picture(mean.reshape(flat), sd.reshape(flat), known, holes, source, rng, _in_hundredths(monitor))
     return Completion(mean=mean, sd=sd, invented=holes.any(axis=2), parameters=asdict(config))
+
+
+def check_source(source, values):
+    """Refuse pixels to copy from, (H, W) or None, that are not of the size of the values; ConfigError."""
+    if source is not None and source.shape != values.shape[:2]:
+        sizes = (" x ".join(map(str, shape)) for shape in (source.shape, values.shape[:2]))
+        raise ConfigError(f"source has {next(sizes)} pixels, the values {next(sizes)}")
 
 
 def _complete_clip(values, observed, config, rng, monitor, source, wanted):
     known = by_frame(observed, config.frames)
     holes = (~known if wanted is None else by_frame(wanted, config.frames)).any(axis=3)
     given = by_frame(np.where(observed, values, 0.0), config.frames)
-    done = fill_clip(given, holes, ~known.all(axis=3) & ~holes, source, rng, _told(monitor))
+    done = fill_clip(given, holes, ~known.all(axis=3) & ~holes, source, rng, _in_hundredths(monitor))
     mean, sd = np.where(known, given, done.values), np.where(known, 0.0, done.spread)
     mean, sd = (as_given(stacked, values.shape, config.frames) for stacked in (mean, sd))
     return Completion(mean=mean, sd=sd, invented=np.moveaxis(done.invented, 0, -1), parameters=asdict(config))
 
 
-def _told(monitor):
+def _in_hundredths(monitor):
     """What tells a monitor the share of the work that is done, in hundredths."""
     return lambda share: monitor(round(100 * share), 100, "filling")
 

@@ -58,6 +58,20 @@ def noise_level(meanings):
     return parameter(0.0, what + meanings, ge=0.0, choices=("auto",), units="data")
 
 
+def frame_mode():
+    """The field `frames` of methods that tell clips from pictures."""
+    return parameter(
+        None,
+        "Mode that counts the frames of a clip, after the rows and the columns; None: the values are a picture.",
+        ge=2,
+    )
+
+
+def most_iterations(count):
+    """The field `iterations` of methods that end by themselves, at the latest after so many."""
+    return parameter(count, "At most so many.", ge=1, le=1_000_000)
+
+
 def declaration(field):
     """The `Declaration` of a field that `parameter` made."""
     return field.metadata[DECLARATION]

@@ -17,7 +17,7 @@ from ..patches.refine import scale_of
 from ..patches.schedule import TUNED, Settings, schedules_for, validation_windows
 from . import Completion, Part, datc, patches_clip, silent
 from .blocks import Progress, blocks, refine_blocks
-from .parameters import Parameters, noise_level, parameter
+from .parameters import Parameters, frame_mode, noise_level, parameter
 
 # The global model: how it is tried, first a few sweeps and where these promise something some more, and how it is run
 # in earnest.
@@ -74,11 +74,7 @@ class Config(Parameters):
         True, "False: no standard deviations, and entries are held out only to choose the start."
     )
     noise_std: float | str = noise_level("0: observed entries are exact; `auto`: learnt by the field.")
-    frames: int | None = parameter(
-        None,
-        "Mode that counts the frames of a clip, after the rows and the columns; None: the values are a picture.",
-        ge=2,
-    )
+    frames: int | None = frame_mode()
 
     def __post_init__(self):
         super().__post_init__()
@@ -181,35 +177,15 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, wanted=N
     values : (H, W, ...) ndarray of float
         Modes 0 and 1 are the picture, all further modes together its channels, but for the one that counts the frames
         of a clip. Entries where `observed` is False are never read.
-    observed : (H, W, ...) ndarray of bool
-        True = observed.
-    config : Config
-    rng : numpy.random.Generator
-    monitor : callable
-        Called as ``monitor(done, total, label)``.
-    wanted : (H, W, ...) ndarray of bool, or None
-        Missing entries to estimate; None: all.
-    part : Part or None
-        Of a picture of which this is a region.
+    observed, config, rng, monitor, wanted, part
+        See `tdc_cli.methods`.
     left_out : callable or None
         ``left_out(missing)`` says which of the pixels of a picture that are missing and wanted, (H, W) bool, are not
         worth an estimate; these stay as the field has them, and their standard deviations mean nothing. None: none of
         them; of clips none in any case.
-
-    Returns
-    -------
-    Completion
-
-    Raises
-    ------
-    ConfigError
-        `frames` is not a mode of the values.
     """
-    if config.frames is not None:
-        if config.frames >= values.ndim:
-            raise ConfigError(f"frames is {config.frames}, but the modes of the values are 0 to {values.ndim - 1}")
-        if values.shape[config.frames] > 1:
-            return patches_clip.complete(values, observed, config, rng=rng, monitor=monitor, wanted=wanted)
+    if config.frames is not None and values.shape[config.frames] > 1:
+        return patches_clip.complete(values, observed, config, rng=rng, monitor=monitor, wanted=wanted)
     flat = (*values.shape[:2], -1)
     wanted = ~observed if wanted is None else wanted
     values, observed, wanted, shape = values.reshape(flat), observed.reshape(flat), wanted.reshape(flat), values.shape

@@ -39,25 +39,7 @@ BACK_PASSES, DENSE_PASSES, DENSE = 1, 1, 2 / 3
 
 
 def complete(values, observed, config, *, rng, monitor, wanted=None):
-    """As `patches.complete`, for values whose mode `config.frames` counts frames.
-
-    Parameters
-    ----------
-    values : (H, W, ..., T, ...) ndarray of float
-        Modes 0 and 1 are the rows and columns of a frame; all but `config.frames` of the others together are its
-        channels.
-    observed : ndarray of bool
-    config : patches.Config
-        `frames` is not None.
-    rng : numpy.random.Generator
-    monitor : callable
-    wanted : ndarray of bool, or None
-        Missing entries to estimate; None: all.
-
-    Returns
-    -------
-    Completion
-    """
+    """As `patches.complete`, for values whose mode `config.frames` counts frames."""
     clip = _Clip.of(values, observed, ~observed if wanted is None else wanted, config.frames)
     variance = _learnt_noise(clip) if config.noise_std == "auto" else float(config.noise_std) ** 2
     schedule = schedule_for(clip, variance, config)

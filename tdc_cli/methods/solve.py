@@ -204,7 +204,11 @@ def _slices_of_zero(method, mean, observed, wanted):
 
 
 def check_modes(config, order):
-    """Refuse `ordered_modes` that a tensor of this order does not have; ConfigError."""
+    """Refuse `ordered_modes` and `frames` that a tensor of this order does not have; ConfigError."""
+    frames = getattr(config, "frames", None)
+    if frames is not None and frames >= order:
+        text = f"frames is {frames}, but the modes of the values are 0 to {order - 1}"
+        raise ConfigError(text, fields=("frames",))
     for mode in getattr(config, "ordered_modes", ()):
         if not 0 <= mode < order:
             text = f"ordered mode {mode} does not exist: the tensor has modes 0 to {order - 1}"

@@ -17,12 +17,14 @@ def probes(observed, rng, count=8):
     return np.sort(rng.choice(candidates, min(count, len(candidates)), replace=False))
 
 
-def summarise(traces):
+def summarise(traces, still=()):
     """R-hat (rank-normalised, split) and bulk ESS of every trace.
 
     Parameters
     ----------
     traces : dict of str to (chains, draws) ndarray
+    still : sequence of str
+        Those of which it is no news that they are the same in all draws.
 
     Returns
     -------
@@ -39,7 +41,7 @@ def summarise(traces):
         if settled or draws < LEAST_DRAWS:
             r_hat[name] = ess[name] = None
             if not np.ptp(trace):
-                constant.append(name)
+                constant += [name] if name not in still else []
             elif settled:
                 kept = ", ".join(f"{value:g}" for value in trace[:, 0])
                 notes.append(f"the chains do not agree on {name}: each has kept to a value of its own ({kept})")

@@ -710,18 +710,7 @@ def _start(variance):
     return correlation * np.outer(deviation, deviation)
 
 
-def solve(
-    values,
-    observed,
-    noise_variance=0.0,
-    *,
-    exponent=EXPONENT,
-    channel_covariance=None,
-    steps=STEPS,
-    monitor=None,
-    prior=None,
-    wanted=None,
-):
+def solve(values, observed, noise_variance=0.0, **how):
     """Fit the field to a picture: posterior mean, channel covariance, and noise level where that is to be learnt.
 
     Parameters
@@ -741,7 +730,7 @@ def solve(
         Rounds, of two EM iterations each, that learn the covariance and the noise.
     wanted : (H, W, C) ndarray of bool or None
         Missing entries that are asked for; others may be left at the offset. None: all.
-    monitor : callable or None
+    monitor : callable
         Called as ``monitor(done, total, label)``.
     prior : Prior or None
         From `fit`, in place of all that else is learnt from these values; then `noise_variance` and
@@ -752,30 +741,14 @@ def solve(
     Field
         Its random numbers are fixed: the same picture gives the same bits, whatever the number of threads.
     """
-    field, _ = _solve(
-        values, observed, noise_variance, exponent, channel_covariance, steps, monitor, None, 0, prior, wanted
-    )
-    return field
+    return _solve(values, observed, noise_variance, **how)[0]
 
 
-def solve_with_sd(
-    values,
-    observed,
-    noise_variance=0.0,
-    *,
-    rng,
-    count,
-    exponent=EXPONENT,
-    channel_covariance=None,
-    steps=STEPS,
-    monitor=None,
-    prior=None,
-    wanted=None,
-):
+def solve_with_sd(values, observed, noise_variance=0.0, *, rng, count, **how):
     """As `solve`, with the posterior standard deviation of every entry.
 
     The variance is that of an entry given all the others, which is known, and that of its conditional mean, which comes
-    from `count` posterior samples and is averaged over `VARIANCE_BLUR` pixels.
+    from `count` posterior samples and is averaged over `VARIANCE_BLUR` pixels. `how` is as of `solve`.
 
     Returns
     -------
@@ -783,9 +756,7 @@ def solve_with_sd(
     sd : (H, W, C) ndarray of float64
         Of the noise-free entry; without noise 0 where observed.
     """
-    return _solve(
-        values, observed, noise_variance, exponent, channel_covariance, steps, monitor, rng, count, prior, wanted
-    )
+    return _solve(values, observed, noise_variance, rng=rng, count=count, **how)
 
 
 def fit(parts, noise_variance=0.0, *, exponent=EXPONENT, steps=STEPS):
@@ -840,8 +811,20 @@ def _learnt(parts, noise_variance, exponent, channel_covariance, steps, run, mon
     return Prior(offset, scale, covariance, noise)
 
 
-def _solve(values, observed, noise_variance, exponent, channel_covariance, steps, monitor, rng, count, prior, wanted):
-    monitor = monitor or (lambda done, total, label: None)
+def _solve(
+    values,
+    observed,
+    noise_variance,
+    *,
+    exponent=EXPONENT,
+    channel_covariance=None,
+    steps=STEPS,
+    wanted=None,
+    monitor=lambda done, total, label: None,
+    prior=None,
+    rng=None,
+    count=0,
+):
     groups = _channel_groups(values.shape[2])
     total = len(groups) * (steps + 1)
     with contextlib.ExitStack() as stack:

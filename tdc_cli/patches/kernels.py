@@ -352,14 +352,14 @@ def _by_missing(
 
 
 @njit(**INNER)
-def _workspace(members, told, length):
+def _workspace(members, estimated, length):
     """Arrays for the groups of one thread: patches, mean and covariance, and for those that are estimated what they
     are to agree with, lists of entries and their lengths.
     """
-    lists = np.zeros((2, told, length), np.uint32)
-    lengths = np.zeros((2, told), np.int64)
+    lists = np.zeros((2, estimated, length), np.uint32)
+    lengths = np.zeros((2, estimated), np.int64)
     return (np.empty((members, length), np.float32), np.empty(length, np.float32),
-            np.empty((length, length), np.float32), np.empty((told, length), np.float32),
+            np.empty((length, length), np.float32), np.empty((estimated, length), np.float32),
             lists[0], lists[1], lengths[0], lengths[1])  # fmt: skip
 
 
@@ -374,7 +374,7 @@ def _gather(image, data, group, frame, depth, size, patches, targets, mean):
 
 
 @njit(**INNER)
-def _tell_apart(targets, mean, wants_missing, noise, chosen, counts, others, sizes):
+def _divide(targets, mean, wants_missing, noise, chosen, counts, others, sizes):
     """List of every patch what is observed, or with `wants_missing` what is not, in `chosen`, and in `others` what is
     to be estimated; take the mean from what is observed, and set the rest to 0.
     """
@@ -394,16 +394,16 @@ def _tell_apart(targets, mean, wants_missing, noise, chosen, counts, others, siz
 @njit(cache=CACHE, nogil=True, error_model="numpy")
 def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances):
     """`estimate` for the groups `first` to ``last - 1``, in one workspace."""
-    told, length = estimates.shape[1:]
+    estimated, length = estimates.shape[1:]
     wanted = len(variances) > 0
-    patches, mean, covariance, targets, chosen, others, counts, sizes = _workspace(groups.shape[1], told, length)
+    patches, mean, covariance, targets, chosen, others, counts, sizes = _workspace(groups.shape[1], estimated, length)
     tallest = (2 * length + 4 * TILE) | 1 if wanted else (length + 3 * TILE) | 1
     matrix = np.empty((length + TILE) * tallest * LANES, np.float32)
     smoother = np.empty((length, length), np.float32)
     for g in range(first, last):
         _gather(image, data, groups[g], frame, depth, size, patches, targets, mean)
         cost, other = 0, 3 * length**3
-        for k in range(told):
+        for k in range(estimated):
             count = 0
             for d in range(length):
                 count += targets[k, d] == targets[k, d]
@@ -411,14 +411,14 @@ def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge
             other += (length - count) ** 3
         few_missing = other < cost
         _covariance(patches, taper, ridge + noise if few_missing else ridge, covariance)
-        _tell_apart(targets, mean, few_missing, noise, chosen, counts, others, sizes)
+        _divide(targets, mean, few_missing, noise, chosen, counts, others, sizes)
         found, spread = estimates[g], variances[g] if wanted else variances[:0].reshape(0, 0)
         if few_missing:
             _invert(covariance)
-            _by_missing(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches[:told],
+            _by_missing(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches[:estimated],
                         smoother, found, spread)  # fmt: skip
         else:
-            _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches[:told],
+            _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches[:estimated],
                          found, spread)  # fmt: skip
 
 
@@ -428,16 +428,16 @@ def _estimate_uncertain(
 ):
     """`_estimate` with what missing entries leave open; by itself, because few runs need it and it compiles for long.
     """
-    told, length = estimates.shape[1:]
-    patches, mean, covariance, targets, chosen, others, counts, sizes = _workspace(groups.shape[1], told, length)
+    estimated, length = estimates.shape[1:]
+    patches, mean, covariance, targets, chosen, others, counts, sizes = _workspace(groups.shape[1], estimated, length)
     matrix = np.empty((length + TILE) * (((2 * length + 4 * TILE) | 1) + length + TILE) * LANES, np.float32)
     inner, outer = np.empty((length, length), np.float32), np.empty((length, length), np.float32)
     for g in range(first, last):
         _gather(image, data, groups[g], frame, depth, size, patches, targets, mean)
         _covariance(patches, taper, ridge, covariance)
-        _tell_apart(targets, mean, False, noise, chosen, counts, others, sizes)
+        _divide(targets, mean, False, noise, chosen, counts, others, sizes)
         _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, inner, outer)
-        _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches[:told],
+        _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches[:estimated],
                      estimates[g], variances[g] if len(variances) > 0 else variances[:0].reshape(0, 0))  # fmt: skip
 
 

@@ -170,8 +170,8 @@ class _Problem:
         squares = np.zeros(estimate.shape if variance else (0, 0, 0))
         weighted = settings.uncertain or settings.shrinks or last
         noisy = np.where(self.known, self.data, estimate) if settings.shrinks else None
-        told = count if settings.shrinks else min(count, settings.estimated or count)
-        estimates = np.empty((min(CHUNK, len(positions)), told, length), np.float32)
+        estimated = count if settings.shrinks else min(count, settings.estimated or count)
+        estimates = np.empty((min(CHUNK, len(positions)), estimated, length), np.float32)
         variances = np.empty(estimates.shape if weighted else (0, 0, 0), np.float32)
         groups = np.empty((len(positions), count), np.int32)
         match(

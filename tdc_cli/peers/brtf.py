@@ -26,8 +26,8 @@ from scipy.optimize import brentq
 from scipy.special import digamma
 
 from ..methods import Completion, silent
-from ..methods.parameters import Parameters, parameter
-from .fbcp import PATIENCE, slowed, spread, start_rank
+from ..methods.parameters import Parameters, most_iterations, parameter
+from .fbcp import PATIENCE, growth_of_bound, rank_parameter, slowed, spread, start_rank
 from .variational import PRIOR, Factors, Gamma, decompose, likelihood, noise_posterior
 
 # Logarithms between which the shape of the outliers' precisions is looked for, and a difference of logarithms that both
@@ -39,13 +39,9 @@ LOG_SHAPES, LEAST_GAP = (-30.0, 30.0), 1e-12
 class Config(Parameters):
     """Parameters of BRTF."""
 
-    rank: int | None = parameter(
-        None, "Number of CP components at the start; None: 30 up to 100,000 entries, 100 above.", ge=1, le=1000
-    )
-    iterations: int = parameter(100, "At most so many.", ge=1, le=1_000_000)
-    tolerance: float = parameter(
-        1e-6, "Growth of the bound, relative to its value after two iterations, below which to stop.", ge=0, lt=1
-    )
+    rank: int | None = rank_parameter()
+    iterations: int = most_iterations(100)
+    tolerance: float = growth_of_bound(1e-6)
     learn_outliers: bool = parameter(True, "False keeps the prior of the outliers' precisions as good as flat.")
 
 

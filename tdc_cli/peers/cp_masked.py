@@ -19,7 +19,7 @@ import numpy as np
 
 from ..errors import NumericalError
 from ..methods import Completion, silent
-from ..methods.parameters import Parameters, parameter
+from ..methods.parameters import Parameters, most_iterations, parameter
 from ..model.posterior import Scale
 
 
@@ -34,7 +34,7 @@ class Config(Parameters):
         ge=1,
         le=1000,
     )
-    iterations: int = parameter(100, "At most so many.", ge=1, le=1_000_000)
+    iterations: int = most_iterations(100)
     tolerance: float = parameter(1e-8, "Change of the relative error below which to stop.", ge=0, lt=1)
 
 

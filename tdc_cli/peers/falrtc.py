@@ -29,13 +29,8 @@ import numpy as np
 from ..methods import Completion, silent
 from ..methods.parameters import Parameters, parameter
 from ..tensor import fold, unfold
-from .lowrank import (
-    in_data,
-    in_units,
-    mode_weights,
-    shrink_singular_values,
-    singular_values,
-)
+from . import lowrank
+from .lowrank import in_data, in_units, mode_weights, shrink_singular_values, singular_values
 
 # The authors' constants hold for values up to 255.
 GREY_LEVELS = 255.0
@@ -47,10 +42,8 @@ LIPSCHITZ_START, LIPSCHITZ_FACTOR = 1e-5 * GREY_LEVELS, 0.6
 class Config(Parameters):
     """Parameters of FaLRTC."""
 
-    weights: tuple[float, ...] = parameter(
-        (), "Weight of each mode, of any sum; empty: equal, a thousandth for modes of fewer than 5 rows.", gt=0.0
-    )
-    tolerance: float = parameter(1e-5, "Change of X, relative to the observed entries, that ends the run.", gt=0, lt=1)
+    weights: tuple[float, ...] = lowrank.weights_parameter()
+    tolerance: float = lowrank.change_parameter()
     iterations: int = parameter(
         500, "At most so many; the smoothing falls over this number.", ge=LAST_STEPS + 2, le=1_000_000
     )

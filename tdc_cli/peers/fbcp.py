@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..methods import Completion, silent
-from ..methods.parameters import Parameters, parameter
+from ..methods.parameters import Parameters, most_iterations, parameter
 from ..tensor import largest_size
 from .variational import Factors, Gamma, decompose, likelihood, noise_posterior
 
@@ -33,17 +33,25 @@ RANKS = 30, 100
 PATIENCE = 5
 
 
+def rank_parameter():
+    """The field `rank` of the methods that find one: where they start."""
+    what = "Number of CP components at the start; None: 30 up to 100,000 entries, 100 above."
+    return parameter(None, what, ge=1, le=1000)
+
+
+def growth_of_bound(share):
+    """The field `tolerance` of the methods that raise a bound."""
+    what = "Growth of the bound, relative to its value after two iterations, below which to stop."
+    return parameter(share, what, ge=0, lt=1)
+
+
 @dataclass(frozen=True)
 class Config(Parameters):
     """Parameters of FBCP."""
 
-    rank: int | None = parameter(
-        None, "Number of CP components at the start; None: 30 up to 100,000 entries, 100 above.", ge=1, le=1000
-    )
-    iterations: int = parameter(100, "At most so many.", ge=1, le=1_000_000)
-    tolerance: float = parameter(
-        1e-5, "Growth of the bound, relative to its value after two iterations, below which to stop.", ge=0, lt=1
-    )
+    rank: int | None = rank_parameter()
+    iterations: int = most_iterations(100)
+    tolerance: float = growth_of_bound(1e-5)
     starts: int = parameter(
         2,
         "The first from singular vectors, all others at random; that of the largest bound is kept. The authors' "

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..methods import silent
-from ..methods.parameters import Parameters, parameter
+from ..methods.parameters import Parameters, most_iterations, parameter
 from ..tensor import largest_size
 from .fbcp import fit, summary
 from .variational import Factors, Gamma
@@ -38,7 +38,7 @@ class Config(Parameters):
     """Parameters of FBCP for photographs."""
 
     rank: int = parameter(100, "Number of CP components at the start.", ge=1, le=1000)
-    iterations: int = parameter(20, "At most so many.", ge=1, le=1_000_000)
+    iterations: int = most_iterations(20)
     tolerance: float = parameter(
         1e-4,
         "Second difference of the bound, relative to its value after two iterations, below which to stop.",

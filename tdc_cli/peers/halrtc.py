@@ -27,30 +27,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..methods import Completion, silent
-from ..methods.parameters import Parameters, parameter
+from ..methods.parameters import Parameters, most_iterations
 from ..tensor import fold, unfold
-from .lowrank import (
-    in_data,
-    in_units,
-    mode_weights,
-    shrink_singular_values,
-    singular_values,
-    soft,
-    split,
-)
+from . import lowrank
+from .lowrank import in_data, in_units, mode_weights, shrink_singular_values, singular_values, soft, split
 
 
 @dataclass(frozen=True)
 class Config(Parameters):
     """Parameters of HaLRTC."""
 
-    weights: tuple[float, ...] = parameter(
-        (), "Weight of each mode, of any sum; empty: equal, a thousandth for modes of fewer than 5 rows.", gt=0.0
-    )
-    start: float = parameter(1.5, "Largest singular value over the first threshold, above 1.", gt=1, lt=1e6)
-    growth: float = parameter(1.05, "Factor of the penalty in every iteration, at least 1.", ge=1, le=2)
-    tolerance: float = parameter(1e-5, "Change of X, relative to the observed entries, that ends the run.", gt=0, lt=1)
-    iterations: int = parameter(500, "At most so many.", ge=1, le=1_000_000)
+    weights: tuple[float, ...] = lowrank.weights_parameter()
+    start: float = lowrank.threshold_parameter()
+    growth: float = lowrank.growth_parameter()
+    tolerance: float = lowrank.change_parameter()
+    iterations: int = most_iterations(500)
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):

@@ -2,15 +2,30 @@
 the modes.
 """
 
+from functools import partial
+
 import numpy as np
 import scipy.linalg
 
 from ..errors import ConfigError
+from ..methods.parameters import parameter
 from ..tensor import largest_size
 
 # A mode of fewer rows has too few singular values to tell low rank from full rank: the colours of a picture. Its weight
 # is the share that the demo of HaLRTC gives it.
 FEW_ROWS, FEW_ROWS_WEIGHT = 5, 1e-3
+
+# Parameters that several of these methods have.
+weights_parameter = partial(
+    parameter, (), "Weight of each mode, of any sum; empty: equal, a thousandth for modes of fewer than 5 rows.", gt=0.0
+)
+threshold_parameter = partial(
+    parameter, 1.5, "Largest singular value over the first threshold, above 1.", gt=1, lt=1e6
+)
+growth_parameter = partial(parameter, 1.05, "Factor of the penalty in every iteration, at least 1.", ge=1, le=2)
+change_parameter = partial(
+    parameter, 1e-5, "Change of X, relative to the observed entries, that ends the run.", gt=0, lt=1
+)
 
 
 def shrink_singular_values(matrix, shrink):

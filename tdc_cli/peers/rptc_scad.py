@@ -34,8 +34,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..methods import Completion, silent
-from ..methods.parameters import Parameters, parameter
+from ..methods.parameters import Parameters, most_iterations, parameter
 from ..tensor import fold, unfold
+from . import lowrank
 from .lowrank import in_data, in_units, shrink_singular_values, singular_values, split
 
 A = 3.7
@@ -54,10 +55,10 @@ class Config(Parameters):
         gt=0,
         lt=1e6,
     )
-    start: float = parameter(1.5, "Largest singular value over the first threshold, above 1.", gt=1, lt=1e6)
-    growth: float = parameter(1.05, "Factor of the penalty in every iteration, at least 1.", ge=1, le=2)
-    tolerance: float = parameter(1e-5, "Change of X, relative to the observed entries, that ends the run.", gt=0, lt=1)
-    iterations: int = parameter(500, "At most so many.", ge=1, le=1_000_000)
+    start: float = lowrank.threshold_parameter()
+    growth: float = lowrank.growth_parameter()
+    tolerance: float = lowrank.change_parameter()
+    iterations: int = most_iterations(500)
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):

@@ -38,7 +38,7 @@ import numpy as np
 import scipy.linalg
 
 from ..methods import Completion, silent
-from ..methods.parameters import Parameters, parameter
+from ..methods.parameters import Parameters, most_iterations, parameter
 from ..tensor import fold, unfold
 from .lowrank import in_data, in_units, shrink_singular_values, soft
 
@@ -58,7 +58,7 @@ class Config(Parameters):
     neighbours: int = parameter(2, "How far rows may be apart to be called neighbours.", ge=1, le=1000)
     growth: float = parameter(1.1, "Factor of the penalty in every iteration, above 1.", gt=1, le=2)
     tolerance: float = parameter(1e-3, "Misfit or change, relative to the norm, that ends the run.", gt=0, lt=1)
-    iterations: int = parameter(300, "At most so many.", ge=1, le=1_000_000)
+    iterations: int = most_iterations(300)
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):

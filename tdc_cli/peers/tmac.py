@@ -31,7 +31,7 @@ import scipy.linalg
 
 from ..errors import ConfigError
 from ..methods import Completion, silent
-from ..methods.parameters import Parameters, parameter
+from ..methods.parameters import Parameters, most_iterations, parameter
 from ..tensor import fold, unfold
 from .lowrank import in_units
 
@@ -54,7 +54,7 @@ class Config(Parameters):
     increment: int = parameter(1, "How many a rank grows by.", ge=1, le=1000)
     weights: tuple[float, ...] = parameter((), "Weight of each mode, of any sum; empty: equal.", gt=0.0)
     tolerance: float = parameter(1e-4, "Relative change that ends the run.", gt=0, lt=1)
-    iterations: int = parameter(500, "At most so many.", ge=1, le=1_000_000)
+    iterations: int = most_iterations(500)
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent):

@@ -29,7 +29,7 @@ import scipy.fft
 
 from ..errors import InputError
 from ..methods import Completion, silent
-from ..methods.parameters import Parameters, parameter
+from ..methods.parameters import Parameters, most_iterations, parameter
 from .lowrank import in_data, in_units, shrink_singular_values, soft
 
 LARGEST_PENALTY = 1e10
@@ -42,7 +42,7 @@ class Config(Parameters):
     penalty: float = parameter(1e-4, "rho at the start.", gt=0, lt=LARGEST_PENALTY)
     growth: float = parameter(1.1, "Factor of the penalty in every iteration, at least 1.", ge=1, le=2)
     tolerance: float = parameter(1e-8, "Change that ends the run, in units of the largest observed size.", gt=0, lt=1)
-    iterations: int = parameter(500, "At most so many.", ge=1, le=1_000_000)
+    iterations: int = most_iterations(500)
 
 
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent):

@@ -185,12 +185,12 @@ def _check(client, terms, address):
         raise ClusterError(f"{address}: has no worker after {WORKER_SECONDS:.0f} s; {way_out}") from error
     except (OSError, CancelledError) as error:
         raise ClusterError(f"{address}: the scheduler has gone ({_gist(error)})") from error
-    for worker, error in sorted(errors.items()):
-        if error is not None and not isinstance(error, ClusterError):
+    for worker, reason in sorted(errors.items()):
+        if reason is not None and not isinstance(reason, ClusterError):
             raise ClusterError(
-                f"worker {worker} has no tdc {__version__}, or cannot load it ({_gist(error)}); install it there"
-            ) from error
-        _accept(worker, threads.get(worker, 1), error)
+                f"worker {worker} has no tdc {__version__}, or cannot load it ({_gist(reason)}); install it there"
+            ) from reason
+        _accept(worker, threads.get(worker, 1), reason)
     return len(errors)
 
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from ..holes import in_any_channel
 from .frames import Frame
-from .grain import grained
 from .solve import estimates_known
 from .streams import GRAIN, stream
 from .values import holed, unscaled
@@ -101,6 +100,8 @@ def completed(plan, *, truth=False, sd=True):
 
 def _grained(plan, frame, estimate, invented):
     """An estimate with the grain of the frame, where it was predicted."""
+    from .grain import grained  # and SciPy with it, of which most runs have no need
+
     source, number = plan.source, frame.number
     predicted = frame.absent & ~invented
     known = np.isfinite(estimate) & ~frame.absent

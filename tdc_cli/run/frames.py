@@ -124,7 +124,7 @@ class Incomplete:
         )
         for number, media in zip(range(start, stop), medias):
             reference = None if truths is None else next(truths).colour
-            if truth and self.truth is self.source:
+            if truth and self.truth is self.source and media is not None:
                 reference = media.colour
             inside = self.begin <= number < self.end
             mask = read(number, media)

@@ -465,7 +465,7 @@ def _decide(request, source, numbers, begin, end):
         return Decision(_by_colour(request, source), "color")
     if request.mask_box:
         boxes = holes.from_boxes(request.mask_box, source.shape[:2], picture=source.path, dilate=request.mask_dilate)
-        return Decision(Same(boxes, frozenset(numbers)), "box")
+        return Decision(Same(boxes, frozenset(numbers)), "box", notes=boxes.notes)
     if request.missing_ratio is not None:
         return Decision(_simulated(request, source, begin, end), pattern=request.pattern)
     if request.mask is None:
@@ -519,11 +519,7 @@ def _by_colour(request, source):
                 dilate=request.mask_dilate,
             )
         )
-    color = holes.parse_color(request.mask_color)
-    if len(shape) == 2 and len(set(color)) > 1:
-        raise ConfigError(
-            f"{source.path} is grey, and `mask_color` {request.mask_color} is not; give a grey such as '#ffffff'"
-        )
+    color = holes.color_of_holes(request.mask_color, shape, source.path)
     return Coloured(color, request.mask_tolerance, request.mask_dilate)
 
 
@@ -568,18 +564,9 @@ def _moving(request, clip, masks, numbers):
             f"mask {request.mask} is {masks.size[1]}x{masks.size[0]} pixels but clip {clip.path} is "
             f"{clip.shape[1]}x{clip.shape[0]}; they must have the same size"
         )
-    low, top = 0.0, 0.0
-    for levels, _ in masks.frames():
-        if not np.isfinite(levels).all():
-            low = -1.0
-            break
-        low, top = min(low, float(levels.min())), max(top, float(levels.max()))
-    if low < 0:
-        raise MaskError(f"mask {request.mask} has levels that are negative or not finite; paint it black and white")
+    top = max(holes.largest_level(levels, str(request.mask)) for levels, _ in masks.frames())
     unit = holes.unit_of(top, str(request.mask))
     if 0 < top * unit < request.mask_threshold and not request.invert_mask:
-        raise MaskError(
-            f"mask {request.mask} marks nothing in any frame: its brightest pixel is {top * unit:g} of 255, below the "
-            f"threshold {request.mask_threshold:g}; white = missing; give a lower `mask_threshold` or repaint the mask"
-        )
+        what = f"mask {request.mask} marks nothing in any frame"
+        raise holes.nothing_marked(what, top * unit, f"{request.mask_threshold:g}")
     return Moving(masks, numbers, unit, request.mask_threshold, request.invert_mask, request.mask_dilate)

@@ -10,7 +10,7 @@ import numpy as np
 from .. import methods
 from ..holes import in_any_channel
 from ..media.video.fields import apart
-from . import fields, threads
+from . import interlaced, threads
 from .regions import Region
 from .solve import SPREADS, apply, counted, estimates_known, gives_uncertainty, uncertainty
 from .streams import DRAWS, stream
@@ -119,7 +119,7 @@ def _complete(job, values, observed, wanted, truths, monitor):
     rng = stream(job.seed, DRAWS, *(region.place if job.planar else region.place[:1]))
     given, further = (values, observed, wanted), job.further
     if job.fields:
-        given = tuple(None if array is None else fields.apart(array, job.fields) for array in given)
+        given = tuple(None if array is None else interlaced.apart(array, job.fields) for array in given)
         further = {name: np.logical_and(*apart(rows)) if name == "source" else rows for name, rows in further.items()}
     done = apply(
         method,
@@ -133,7 +133,7 @@ def _complete(job, values, observed, wanted, truths, monitor):
         **further,
     )
     if job.fields:
-        done = fields.in_frames(done, job.fields)
+        done = interlaced.in_frames(done, job.fields)
     del values, given
     inside = region.inside if job.planar else ()
     mean, observed = done.mean[inside], observed[inside]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..errors import OutputError
 from ..media import files, journal
-from ..media.parts import check_unread
+from ..media.parts import check_unread, same_file
 from ..names import STANDARD
 
 UNCERTAINTY_FORMATS = (".npy", ".tif", ".tiff", ".png")
@@ -45,7 +45,7 @@ def check_paths(wanted, *, replace=False, make_folders=False, standard=(), folde
         for role, source in {**wanted.sources, **wanted.consulted}.items():
             # The reference may well be the input itself, but no result may replace something that is read.
             if source is not None and (
-                real == os.path.realpath(source) or (path.exists() and _same_file(path, source))
+                real == os.path.realpath(source) or (path.exists() and same_file(path, source))
             ):
                 raise OutputError(f"{path}: is the {role} itself; name another file")
             if source is not None and _within(real, os.path.realpath(source)):
@@ -133,10 +133,3 @@ def _takes_data(stream):
 def _within(path, folder):
     """Whether a real path lies below another."""
     return path.startswith(os.path.join(folder, ""))
-
-
-def _same_file(one, other):
-    try:
-        return os.path.samefile(one, other)
-    except OSError:
-        return False

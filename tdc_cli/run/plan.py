@@ -310,11 +310,8 @@ def _checked(request, incomplete, decision, seen):
         )
     warnings = list(decision.warnings)
     if decision.moving and inside.sum() > 0.5 * inside.size * entries:
-        warnings.append(
-            f"mask {request.mask} marks {inside.sum() / (inside.size * entries):.1%} of the pixels as missing; white = "
-            "missing: if it is "
-            "meant the other way round, " + ("leave out `invert_mask`" if request.invert_mask else "use `invert_mask`")
-        )
+        share = inside.sum() / (inside.size * entries)
+        warnings.append(holes.much_marked(request.mask, share, "pixels", "white = missing", request.invert_mask))
     if request.kind == TENSOR:
         frame = next(incomplete.frames())
         warnings += [

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.ndimage import distance_transform_cdt
 
-from ..exemplar import regions as surroundings
 from ..methods import DEEP
 
 # Side of the blocks of pixels by which it is known where something is missing.
@@ -138,6 +136,8 @@ class Coverage:
         Channels known nowhere aside. 0 in the boxes that are `undivided`, a list of ``((row, end), (column, end))``: no
         other region estimates what is within them.
         """
+        from scipy.ndimage import distance_transform_cdt  # of which most runs have no need
+
         deepest = np.zeros(self.missing.shape, dtype=np.int64)
         for c in range(self.known.shape[2]):
             unknown = ~self.known[..., c]
@@ -232,6 +232,8 @@ def whole_boxes(pixels, margin, most=None):
     """
     if pixels is None or not pixels.any():
         return []
+    from ..exemplar import regions as surroundings  # and SciPy with it, of which most runs have no need
+
     _, found = surroundings.together(pixels)
     boxes = [tuple((BLOCK * (s.start // BLOCK), min(n, -(-s.stop // BLOCK) * BLOCK)) for s, n in zip(box, pixels.shape))
              for box in found]  # fmt: skip

@@ -167,14 +167,16 @@ class Summary:
         for record in self.records:
             made = record.report or {}
             height, width = made["input"]["shape"][:2] if made else (None, None)
-            figures = [_at(made, way) for way in _COLUMNS.values()]
+            figures = {name: _at(made, way) for name, way in _COLUMNS.items()}
+            if record.status == "skipped":  # its report is of the run that made it
+                figures["seconds"] = None
             row = [
                 record.path,
                 record.status,
                 record.error,
                 width,
                 height,
-                *figures,
+                *figures.values(),
                 "; ".join(made.get("warnings", ())),
             ]
             table.writerow(map(cell, row))

@@ -19,29 +19,10 @@ from .. import samples
 from ..cells import Cell, Choice
 from ..completing import complete
 from ..tables import MISSING, by_method, mean
+from . import images
 
 DEFAULTS = Choice(
-    methods=(
-        "patches",
-        "field",
-        "datc",
-        "datc-sc",
-        "falrtc",
-        "halrtc",
-        "rptc-scad",
-        "tmac",
-        "stdc",
-        "tsvd",
-        "spc-qv",
-        "spc-tv",
-        "fbcp",
-        "fbcp-image",
-        "fbcp-mp",
-        "brtf",
-        "biharmonic",
-        "linear",
-        "nearest",
-    ),
+    methods=tuple(name for name in images.NAMES if methods.get(name).needs is None),
     ratios=(0.3, 0.6, 0.9),
     seeds=1,
 )
@@ -53,18 +34,6 @@ HOLES_STREAM = 0
 SWEEPS = {"size": "entries", "ratio": "share that is missing", "rank": "rank"}
 COSTS = {"seconds": "time, s", "memory": "peak memory, MiB"}
 LEAST_MEMORY = 1 << 20  # less cannot be told from what the allocator happens to hold
-# Method -> microseconds for every entry of a picture, to plan by.
-COST_OF_ENTRY = {
-    "patches": 350,
-    "datc": 250,
-    "datc-sc": 300,
-    "spc-qv": 150,
-    "spc-tv": 150,
-    "fbcp": 60,
-    "fbcp-image": 60,
-    "fbcp-mp": 60,
-}
-START_SECONDS = 3
 
 
 def cells(choice):
@@ -86,7 +55,7 @@ def _cell(method, ratio, seed, sweep, side, parameters=None):
 
 def seconds(cell):
     """Rough seconds of a cell."""
-    return START_SECONDS + 1e-6 * COST_OF_ENTRY.get(cell.method, 20) * 3 * cell.problem["side"] ** 2
+    return images.seconds_of(cell, cell.problem["side"])
 
 
 def run(cell, data):

@@ -4,7 +4,7 @@
 """
 
 from .files import Files
-from .problem import Source, draw, read
-from .run import Trial, prepare, run
+from .source import Source, draw, read
+from .trial import Trial, prepare, run
 
 __all__ = ["Files", "Source", "Trial", "draw", "prepare", "read", "run"]

@@ -14,8 +14,8 @@ from ...model.state import unit_weights
 from ...run import outputs
 from .. import mixtures, synth
 from . import figures
-from .problem import encode
-from .run import watchable
+from .source import encode
+from .trial import watchable
 
 FIGURES = ("densities", "weights", "convergence")
 # Densities are drawn at so many values, between the ends of the drawn residual.

@@ -98,14 +98,14 @@ def _ratio(measured):
 
 def _convergence(diagnostics):
     """Worst R-hat, smallest effective sample size, length of the chains."""
-    told = []
+    parts = []
     for name, key, worst in (("R-hat", "r_hat", max), ("ESS", "ess", min)):
         known = {trace: value for trace, value in (diagnostics[key] or {}).items() if value is not None}
         if known:
             trace = worst(known, key=known.get)
-            told.append(f"{name} {known[trace]:{'.2f' if key == 'r_hat' else '.0f'}} ({trace})")
-    told.append(f"{diagnostics['chains']} chains of {diagnostics['burn_in']} + {diagnostics['draws']} sweeps")
-    return ", ".join(told)
+            parts.append(f"{name} {known[trace]:{'.2f' if key == 'r_hat' else '.0f'}} ({trace})")
+    parts.append(f"{diagnostics['chains']} chains of {diagnostics['burn_in']} + {diagnostics['draws']} sweeps")
+    return ", ".join(parts)
 
 
 def _components(found, true, noise_std):

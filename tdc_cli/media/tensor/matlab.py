@@ -15,6 +15,7 @@ VERSION_5 = b"MATLAB 5.0"
 HDF5 = b"\x89HDF\r\n\x1a\n"
 _USER_BLOCK = 512  # bytes in front of the HDF5 file, with MATLAB's own header
 _UNNAMED = "tensor"
+_TEXT = b"MATLAB 5.0 MAT-file, written by tdc".ljust(116)  # at the beginning of a file
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")  # of a variable of MATLAB
 _LARGEST = 2**31  # bytes of a variable in version 5
 
@@ -132,7 +133,9 @@ def encode(media):
     held = {name if _NAME.fullmatch(name) else _UNNAMED: media.values}
     held |= {key: one.load() for key, one in media.metadata.get("others", {}).items()}
     scipy.io.savemat(buffer, held, do_compression=True, long_field_names=True)
-    return buffer.getvalue()
+    content = buffer.getvalue()
+    # SciPy's text has the time of writing in it; the same values are the same bytes.
+    return _TEXT + content[len(_TEXT) :]
 
 
 def can_keep(value):

@@ -56,9 +56,8 @@ def read(path, form):
         if seen.kind is None:
             raise InputError(f"{path}: its video has no frames; get the file again")
         base = stream.time_base
-        start = (
-            seen.stamps[0] if form.name == "AVI" else 0
-        )  # which knows no later start; FFmpeg counts the delay of the decoder
+        # An AVI knows no later start than 0; what FFmpeg tells there is the delay of the decoder.
+        start = seen.stamps[0] if form.name == "AVI" else 0
         times = tuple((stamp - start) * base for stamp in seen.stamps)
         rate = _constant_rate(times, base, (stream.average_rate, stream.guessed_rate, stream.base_rate))
         fields = seen.fields()

@@ -6,9 +6,9 @@ sorting. The same arguments give the same text.
 """
 
 from .bench import Figure, Table, bench
-from .clip import Film, clip
 from .index import Entry, index
 from .pictures import thumbnail
+from .player import Film, clip
 from .reel import Reel
 from .run import Pictures, run
 

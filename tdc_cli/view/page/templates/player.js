@@ -29,7 +29,7 @@
     const frame = frames[(wanted = clamp(i))];
     slider.value = wanted;
     const when = frame.time === null ? "" : `, ${frame.time.toFixed(2)} s`;
-    $("now").textContent = `Frame ${frame.number}${when}: ${frame.told}`;
+    $("now").textContent = `Frame ${frame.number}${when}: ${frame.caption}`;
     slider.setAttribute("aria-valuetext", $("now").textContent);
     $("back").disabled = wanted === 0;
     $("on").disabled = wanted === last;

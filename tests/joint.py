@@ -1,14 +1,14 @@
 """The joint density of data and unknowns, and exact draws from it.
 
-Nothing here is used to fit: it is the definition that the conditionals and the samplers are held against
+It is the definition that the conditionals and the samplers are held against
 (docs/model.md).
 """
 
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-from .sampler import cp_values
-from .state import State
+from tdc_cli.model.sampler import cp_values
+from tdc_cli.model.state import State
 
 
 def neighbour_laplacian(coherence):

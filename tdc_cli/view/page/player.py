@@ -100,7 +100,7 @@ def clip(report, film):
                 {
                     "number": frame.number,
                     "time": frame.time,
-                    "told": _told(frame, each.get(frame.number)),
+                    "caption": _caption(frame, each.get(frame.number)),
                     "pictures": frame.pictures,
                 }
                 for frame in frames
@@ -132,7 +132,7 @@ def _figures(frame, reel):
     return [replace(figure, end=reel.end, beyond=reel.beyond) if figure.name in SIZES else figure for figure in made]
 
 
-def _told(frame, measured):
+def _caption(frame, measured):
     """What the player says of a frame."""
     parts = [f"{percent(frame.share)} missing" if frame.share else "nothing missing"]
     for key, unit, digits in (("psnr", " dB", 2), ("ssim", "", 4)):
