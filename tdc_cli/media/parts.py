@@ -8,6 +8,7 @@ import stat
 import sys
 from pathlib import Path
 
+from .. import interrupts
 from ..errors import OutputError
 from ..names import STANDARD
 from . import contents, locks
@@ -156,7 +157,11 @@ class Standard:
         """Nothing can be in its way."""
 
     def publish(self):
-        """Write everything."""
+        """Write everything, to a reader that may take its time."""
+        with interrupts.heard():
+            self._write()
+
+    def _write(self):
         sys.stdout.buffer.write(self._content)
         sys.stdout.buffer.flush()
 
