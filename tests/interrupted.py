@@ -1,8 +1,8 @@
 """Run the command line, and have a signal reach it at one moment after another; the tests look at what is left.
 
 ``python interrupted.py SCENARIO`` is a process without threads, so that it may fork: a child for every moment. Moments
-are the instructions of Python that the program itself executes, and those of contextlib, which stands between it and
-its cleanups; they are counted in a run that nothing disturbs. A line of JSON for each tells what came of its run.
+are the instructions of Python in what makes, names and clears up files, and in contextlib, which stands between these;
+they are counted in a run that nothing disturbs. A line of JSON for each tells what came of its run.
 """
 
 import contextlib
@@ -19,7 +19,10 @@ from killed import tree
 
 import tdc_cli
 
-WATCHED = (str(Path(tdc_cli.__file__).parent), contextlib.__file__)
+PACKAGE = Path(tdc_cli.__file__).parent
+WATCHED = {contextlib.__file__, str(PACKAGE / "interrupts.py")}
+WATCHED |= {str(PACKAGE / "run" / f"{name}.py") for name in ("batch", "execute", "store", "work")}
+WATCHED |= {str(PACKAGE / "media" / f"{name}.py") for name in ("contents", "files", "journal", "locks", "parts")}
 
 
 def run(words, act=None, number=None):
@@ -61,8 +64,6 @@ def _called(words, moments):
             main(words)
         except SystemExit as end:
             code = end.code
-        except KeyboardInterrupt:  # before the program listens, or when it has done so; `tdc_cli.__main__` sees to that
-            code = 130
         finally:
             sys.settrace(None)
     return [code, told.getvalue(), moments.count]
@@ -76,13 +77,13 @@ class _Moments:
 
     def frame(self, frame, event, argument):
         """Of a function that begins."""
-        if not frame.f_code.co_filename.startswith(WATCHED):
+        if frame.f_code.co_filename not in WATCHED:
             return None
         frame.f_trace_opcodes = True
         return self._instruction
 
     def _instruction(self, frame, event, argument):
-        if event == "opcode":
+        if event == "opcode" and signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:  # as long as the program listens
             self.count += 1
             if self.count - 1 == self._number:
                 self._act()
