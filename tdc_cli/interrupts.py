@@ -4,8 +4,8 @@ A signal raises KeyboardInterrupt in whatever is being done within `heard`. What
 naming and clearing up of files, the ends of processes) stands within `held`, where a signal waits; what may take long
 within it stands within `heard` again. So a cleanup is safe if its whole ``try`` statement stands within `held`.
 
-An exception that is raised in a callback of a library of C is thrown away by Python. As long as the program has not come
-to its end it is therefore raised again now and then.
+An exception that is raised in a callback of a library of C is thrown away by Python. As long as the program has not
+come to its end it is therefore raised again now and then.
 """
 
 import contextlib

@@ -91,7 +91,7 @@ class _Moments:
 
 
 def main(start, words, count, offset, number):
-    """Have signal `number` reach the run at `count` moments, evenly from `offset`, each in a copy of the folder `start`.
+    """Have signal `number` reach the run at `count` moments, evenly from `offset`, each in a copy of `start`, a folder.
     """
     shutil.copytree(start, "once", symlinks=True)
     os.chdir("once")

@@ -53,9 +53,14 @@ def complete(request, *, as_json, dry_run, quiet, verbose, progress):
     if dry_run:
         return _describe(plan, as_json)
     try:
-        with interrupts.held(), _workers(plan) as (plan, executor), _kept(plan, quiet), options.working():
-            with shown(wanted) as monitor:
-                report = execute(plan, monitor, executor)
+        with (
+            interrupts.held(),
+            _workers(plan) as (plan, executor),
+            _kept(plan, quiet),
+            options.working(),
+            shown(wanted) as monitor,
+        ):
+            report = execute(plan, monitor, executor)
     except options.Failed as failed:
         if not (request.to_skip and isinstance(failed.error, OutputExists)):
             raise

@@ -27,7 +27,8 @@ def _abandon(stream):
 
 
 def abandon_output():
-    """Lead what waits for standard output nowhere: a reader that takes nothing must not keep the program from ending."""
+    """Lead what waits for standard output nowhere: a reader that takes nothing must not keep the program from its end.
+    """
     if sys.stdout is not None:
         _abandon(sys.stdout)
 
