@@ -9,6 +9,7 @@ first, so that one that fails by itself does not count as one that sees somethin
 import argparse
 import importlib
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -28,7 +29,9 @@ for library in ("click", "numba", "PIL.Image", "scipy.linalg", "scipy.ndimage", 
 
 LOG = "log.txt"
 ROOT = Path(__file__).parent.parent
-SECONDS = 300  # of a group of tests; one that takes longer, where it did not before, has seen something
+# Of a processor, and of the clock, for a group of tests; one that takes longer, where it did not before, has seen
+# something.
+SECONDS, WAIT = 300, 1800
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ FAULTS = (
     Fault("metrics.py", "np.sqrt(error / size)", "(error / size)", METRICS),
     Fault("metrics.py", "self._unit * sums[2] / sums[3]", "sums[2] / sums[3]", METRICS),
     Fault("metrics.py", 'found["mae"] * unit}', 'found["mae"]}', METRICS),
-    Fault("metrics.py", "known = np.isfinite(truth)", "known = ~np.isinf(truth)",
+    Fault("metrics.py", "    known = np.isfinite(truth)\n    # A single", "    known = ~np.isinf(truth)\n    # A single",
           "tests/test_tensors.py -k metrics|truth"),
     # Model.
     Fault("model/conditionals.py", "priors.kappa_rate + variances / 2.0", "priors.kappa_rate + variances",
@@ -138,8 +141,8 @@ FAULTS = (
     Fault("methods/solve.py", "return np.ldexp(standard, self.exponent) + self.centre",
           "return np.ldexp(standard, self.exponent)", DOOR + "not slow"),
     Fault("methods/solve.py", "power * self.exponent", "self.exponent", DOOR + "not slow"),
-    Fault("methods/solve.py", "bad = np.count_nonzero(~np.isfinite(done.mean))",
-          "bad = np.count_nonzero(np.isnan(done.mean))", DOOR + "not slow"),
+    Fault("methods/solve.py", "bad = np.count_nonzero(~np.isfinite(told))",
+          "bad = np.count_nonzero(np.isnan(told))", DOOR + "not slow"),
     Fault("methods/solve.py", "if 0 < FAR * span < beyond:", "if 0 < FAR * beyond < span:", DOOR + "not slow"),
     Fault("methods/solve.py", "if not 0 <= mode < order:", "if not 0 <= mode <= order:", DOOR + "not slow"),
     Fault("run/values.py", "np.clip(np.rint(values * full_range), 0, full_range)",
@@ -209,11 +212,13 @@ def run(words, copy):
     child = os.fork()
     if not child:
         _run_here(["-q", "-x", "-p", "no:cacheprovider", *files.split(), *more], copy)
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + WAIT
     while time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             code = os.waitstatus_to_exitcode(status)
+            if code == -signal.SIGXCPU:
+                return False
             if code not in (0, 1):
                 raise SystemExit(f"pytest {words}: ended with {code}, see {copy / LOG}\n{(copy / LOG).read_text()}")
             return code == 0
@@ -228,6 +233,7 @@ def _run_here(arguments, copy):
     code = 99
     try:
         os.setsid()
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 10))
         os.chdir(copy)
         os.environ |= {"PYTHONPATH": str(copy)}
         sys.path.insert(0, str(copy))

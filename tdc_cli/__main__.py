@@ -1,6 +1,7 @@
 """``tdc``, also as ``python -m tdc_cli``: the door, which answers Ctrl-C while the rest is still being loaded."""
 
 import os
+import signal
 import sys
 
 
@@ -13,6 +14,8 @@ def main():
     except KeyboardInterrupt:
         print("tdc: interrupted", file=sys.stderr)
         sys.exit(130)
+    finally:  # all is done, and what a signal would do to Python's own ending nobody wants to read
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def forget_the_current_folder():

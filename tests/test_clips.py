@@ -836,3 +836,12 @@ def test_a_failure_leaves_no_half_file(run, monkeypatch):
     refused(result, "b.npy: cannot be written (No space left on device)", 1)
     assert not Path("b.npy").exists() and not Path("r.json").exists()
     assert run(*HOLES, "--report", "r.json", "--resume").exit_code == 0
+
+
+def test_frames_that_know_nothing_in_common_are_no_hindrance_to_copies(tdc, folder):
+    """Noise, of which one frame moved onto another may show nothing that both know."""
+    noise = np.random.default_rng(26).integers(1, 250, (9, 11, 3), dtype=np.uint8)
+    np.save("n.npy", np.stack([np.roll(noise, k, axis=0) for k in range(3)]))
+    result = tdc("complete-video", "n.npy", "-o", "o.npy", "--missing-ratio", "0.3", "--method", "exemplar")
+    assert result.exit_code == 0, result.stderr
+    assert np.load("o.npy").shape == (3, 9, 11, 3)

@@ -66,3 +66,27 @@ def test_what_has_no_value_has_a_reason():
     assert any("7x7" in r for r in reasons) and any("range is zero" in r for r in reasons)
     measured, reasons = metrics.compare(TRUTH, TRUTH, np.ones(TRUTH.shape, dtype=bool), 255)
     assert measured["all"]["psnr"] is None and any("identical" in r for r in reasons)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e200])
+def test_a_clip_is_measured_as_its_frames_together(size):
+    """Values whose squares no number holds are measured as others are."""
+    frames = np.stack([np.roll(TRUTH, k, axis=0) for k in range(3)]) / 255
+    estimates = np.clip(frames + stream(0, 7).normal(0, 0.1, frames.shape), 0, 1)
+    observed = stream(0, 6).random(frames.shape) < 0.7
+    clip = metrics.ClipMeasures(size, size)
+    for number, of_frame in enumerate(zip(frames * size, estimates * size, observed)):
+        clip.add(number, *of_frame)
+    measured = clip.result()[0]
+    for key, made, of in (
+        ("all", estimates, np.ones_like(observed)),
+        ("missing", estimates, ~observed),
+        ("incomplete", np.where(observed, estimates, 0), np.ones_like(observed)),
+    ):
+        error = (frames - made)[of]
+        assert measured[key]["psnr"] == pytest.approx(-10 * np.log10((error**2).mean())), key
+        assert measured[key]["rre"] == pytest.approx(np.sqrt((error**2).sum() / (frames[of] ** 2).sum())), key
+        assert measured[key]["mae"] == pytest.approx(size * np.abs(error).mean()), key
+    one = metrics.compare(frames[0] * size, estimates[0] * size, observed[0], size)[0]["all"]
+    assert one["mae"] == pytest.approx(size * np.abs(frames[0] - estimates[0]).mean())
+    assert one["psnr"] == pytest.approx(measured["frames"][0]["psnr"])

@@ -9,13 +9,14 @@ import contextlib
 import importlib
 from concurrent.futures import BrokenExecutor
 
-from .. import methods
+from .. import interrupts, methods
 from ..errors import TdcError
 from ..run import threads
 from ..run.pool import Processes, alone, completed
 from .cells import record
 
 
+@interrupts.held()
 def run(suite, cells, results, *, data=None, jobs=1, count=1, timeout=None, monitor=methods.silent, executor=None):
     """Run the cells that `results` lacks; it gets each record as it comes.
 

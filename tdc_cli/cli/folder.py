@@ -5,6 +5,7 @@ import re
 
 import click
 
+from .. import interrupts
 from . import options
 from .progress import shown
 from .streams import echo
@@ -53,8 +54,9 @@ def complete_many(template, inputs, *, recursive, mask_suffix, fail_fast, as_jso
         workers = _of_cluster(batch, template.cluster, template.threads, dry_run)
     else:
         workers = _of_this_machine(batch, template.jobs, template.threads, quiet)
-    with workers as how, options.working(), shown(progress if progress is not None else not quiet) as monitor:
-        records = run(batch, dry=dry_run, fail_fast=fail_fast, monitor=monitor, **how)
+    with interrupts.held(), workers as how, options.working():
+        with shown(progress if progress is not None else not quiet) as monitor:
+            records = run(batch, dry=dry_run, fail_fast=fail_fast, monitor=monitor, **how)
         took = time.perf_counter() - start
     summary = Summary(template.command, template.seed, records, batch.ignored, took, how["jobs"], how["threads"])
     _tell(records, quiet, verbose)

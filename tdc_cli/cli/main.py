@@ -4,14 +4,12 @@ import contextlib
 import importlib
 import logging
 import os
-import signal
 import sys
-import threading
 import warnings
 
 import click
 
-from .. import __version__
+from .. import __version__, interrupts
 from ..errors import TdcError
 from . import options, streams
 from .streams import echo
@@ -45,12 +43,6 @@ class _ClosedPipe(Exception):
     """Standard output was closed by its reader; not an OSError, which click would catch."""
 
 
-class _Terminated(KeyboardInterrupt):
-    """Another program, as the system before it goes down, asked this one to end: the same is cleaned up as after
-    Ctrl-C.
-    """
-
-
 class _Interrupted(Exception):
     """A KeyboardInterrupt, for which click would print an empty line."""
 
@@ -69,7 +61,8 @@ class Group(click.Group):
 
     def make_context(self, *args, **extra):
         try:
-            return super().make_context(*args, **extra)
+            with interrupts.heard():
+                return super().make_context(*args, **extra)
         except BrokenPipeError as error:  # of --help
             raise _ClosedPipe from error
         except KeyboardInterrupt as error:
@@ -77,9 +70,10 @@ class Group(click.Group):
 
     def invoke(self, ctx):
         try:
-            result = super().invoke(ctx)
-            if sys.stdout is not None:
-                sys.stdout.flush()
+            with interrupts.heard():
+                result = super().invoke(ctx)
+                if sys.stdout is not None:
+                    sys.stdout.flush()
         except BrokenPipeError as error:
             raise _ClosedPipe from error
         except KeyboardInterrupt as error:
@@ -93,7 +87,7 @@ class Group(click.Group):
             del os.environ[_COMPLETION]
         if not standalone_mode:
             return super().main(args, prog_name, standalone_mode=False, obj={"command": args}, **extra)
-        with streams.guarded(), _no_python_warnings(), _termination_heard():
+        with interrupts.listening(), streams.guarded(), _no_python_warnings():
             code = _no_current_folder() or self._run(args, prog_name, extra)
         sys.exit(code)
 
@@ -105,7 +99,8 @@ class Group(click.Group):
         except (click.ClickException, TdcError) as error:
             return _complain(error, 2)
         except (click.Abort, KeyboardInterrupt, _Interrupted) as error:
-            terminated = isinstance(error.__cause__ or error, _Terminated)
+            terminated = isinstance(error.__cause__ or error, interrupts.Terminated)
+            streams.abandon_output()
             return _complain("terminated", 143) if terminated else _complain("interrupted", 130)
         except _ClosedPipe:
             return 141
@@ -157,23 +152,6 @@ def _no_python_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
         yield
-
-
-@contextlib.contextmanager
-def _termination_heard():
-    """Within the block SIGTERM raises `_Terminated`, where nobody has said what else it should do."""
-
-    def end(number, frame):
-        raise _Terminated
-
-    heard = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    if heard:
-        signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        if heard:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _complain(error, code):

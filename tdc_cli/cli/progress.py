@@ -5,6 +5,8 @@ import sys
 import threading
 import time
 
+from .. import interrupts
+
 # Loading what was compiled before takes less; compiling itself some half minute.
 COMPILING_SECONDS = 4.0
 COMPILING = "compile"  # label under which a method is got ready
@@ -27,13 +29,14 @@ def shown(wanted):
         ``monitor(done, total, label)``.
     """
     if not wanted:
-        yield lambda done, total, label: None
+        yield lambda done, total, label: interrupts.check()
     elif sys.stderr is not None and sys.stderr.isatty():
         from tqdm import tqdm
 
         with _compiling() as tell, tqdm(total=0, file=sys.stderr, leave=False, dynamic_ncols=True, delay=0.5) as bar:
 
             def draw(done, total, label):
+                interrupts.check()
                 tell(done, total, label)
                 if label == COMPILING:
                     return
@@ -54,6 +57,7 @@ def shown(wanted):
 
             def line(done, total, label):
                 nonlocal last, began
+                interrupts.check()
                 tell(done, total, label)
                 now = time.monotonic()
                 if label != began[2]:

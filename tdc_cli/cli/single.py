@@ -4,6 +4,7 @@ import contextlib
 
 import click
 
+from .. import interrupts
 from ..memory import check_room
 from ..names import CLIP, SAID_BY
 from ..run.request import Request
@@ -52,7 +53,13 @@ def complete(request, *, as_json, dry_run, quiet, verbose, progress):
     if dry_run:
         return _describe(plan, as_json)
     try:
-        with _workers(plan) as (plan, executor), _kept(plan, quiet), options.working(), shown(wanted) as monitor:
+        with (
+            interrupts.held(),
+            _workers(plan) as (plan, executor),
+            _kept(plan, quiet),
+            options.working(),
+            shown(wanted) as monitor,
+        ):
             report = execute(plan, monitor, executor)
     except options.Failed as failed:
         if not (request.to_skip and isinstance(failed.error, OutputExists)):

@@ -26,6 +26,13 @@ def _abandon(stream):
         os.close(nowhere)
 
 
+def abandon_output():
+    """Lead what waits for standard output nowhere: a reader that takes nothing must not keep the program from its end.
+    """
+    if sys.stdout is not None:
+        _abandon(sys.stdout)
+
+
 class Unfailing:
     """A text stream that takes messages and never fails: where they cannot be written they are dropped.
 

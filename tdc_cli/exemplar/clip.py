@@ -87,9 +87,12 @@ class Clip:
                 relative = error / max(self._frames[t].variance, np.finfo(float).tiny)
                 if relative > ALIKE:
                     continue
+                compared = self._compared(t, s, map_)
+                if compared is None:
+                    continue
+                light, sd = compared
                 shown, made = self._frames[s].sampled(map_, rows, columns)
                 here = pixels[shown]
-                light, sd = self._compared(t, s, map_)
                 self._put(t, here, made[shown] + light, sd)
                 share[t].flat[here], gap[t].flat[here] = relative, abs(s - t)
         return share, gap
@@ -191,10 +194,12 @@ class Clip:
 
     def _compared(self, t, s, map_):
         """Difference of light of two frames and standard deviation of what remains, channel by channel, from what both
-        know.
+        know; None if that is nothing.
         """
         rows, columns = points(self._known[t])
         shown, made = self._frames[s].sampled(map_, rows, columns)
+        if not shown.any():
+            return None
         apart = self.values[t][rows[shown], columns[shown]] - made[shown]
         light = np.median(apart, axis=0)
         return light, np.quantile(np.abs(apart - light), 0.9, axis=0) / NORMAL_90

@@ -8,6 +8,7 @@ import sys
 from contextvars import ContextVar
 from pathlib import Path
 
+from .. import interrupts
 from ..errors import InputError, OutputError, OutputExists
 from ..names import STANDARD
 from . import journal
@@ -143,7 +144,7 @@ def write_bytes(path, content, *, replace=False):
         if Path(path).exists() and not Path(path).is_file():
             Path(path).write_bytes(content)
             return
-        _make(Part(path, replace), lambda file: file.write(content))
+        _make(Part, path, replace, lambda file: file.write(content))
 
 
 def write_text(path, text, *, replace=False):
@@ -162,7 +163,7 @@ def write_file(path, fill, *, replace=False):
     replace : bool
     """
     with _in_words(path):
-        _make(Part(path, replace), fill)
+        _make(Part, path, replace, fill)
 
 
 def write_folder(path, fill, *, replace=False):
@@ -177,14 +178,16 @@ def write_folder(path, fill, *, replace=False):
         Whether a folder that is not empty is replaced. All in it must be as a run has written it, see `contents`.
     """
     with _in_words(path):
-        _make(PartFolder(path, replace), fill)
+        _make(PartFolder, path, replace, fill)
 
 
-def _make(part, fill):
-    """Fill a part, and give it its name, now or at the end of `together`."""
-    waiting = _waiting.get()
+@interrupts.held()
+def _make(kind, path, replace, fill):
+    """Fill a part, `Part` or `PartFolder`, and give it its name, now or at the end of `together`."""
+    waiting, part = _waiting.get(), kind(path, replace)
     try:
-        part.fill(fill)
+        with interrupts.heard():
+            part.fill(fill)
     except BaseException:
         part.close()
         raise
@@ -197,6 +200,8 @@ def _make(part, fill):
 @contextlib.contextmanager
 def together(reads=frozenset(), spent=None):
     """Within the block files are written under their temporary names only; at its end all of them appear, or none.
+
+    It stands within `interrupts.held`, what takes long in it within `interrupts.heard`.
 
     The last one written appears first, so that the first one, once it is there, tells that the others are there too.
     What a process that is killed between two of them leaves undone, `sweep` does.
@@ -226,6 +231,7 @@ def together(reads=frozenset(), spent=None):
     _publish(waiting, reads, spent)
 
 
+@interrupts.held()
 def _publish(waiting, reads=frozenset(), spent=None):
     """Give all parts their names, the first one last, and let go of them."""
     appeared = []

@@ -8,6 +8,7 @@ import stat
 import sys
 from pathlib import Path
 
+from .. import interrupts
 from ..errors import OutputError
 from ..names import STANDARD
 from . import contents, locks
@@ -156,7 +157,11 @@ class Standard:
         """Nothing can be in its way."""
 
     def publish(self):
-        """Write everything."""
+        """Write everything, to a reader that may take its time."""
+        with interrupts.heard():
+            self._write()
+
+    def _write(self):
         sys.stdout.buffer.write(self._content)
         sys.stdout.buffer.flush()
 
@@ -220,7 +225,7 @@ def check_own(folder):
     name = contents.foreign(folder)
     if name is not None:
         raise OutputError(
-            f"{folder}: holds {name}, which no run of tdc has written as it is; give an empty folder or a new name"
+            f"{folder}: holds {name}, which no run of tdc has written as it is; give an empty folder or a new name, or remove what is there"
         )
 
 

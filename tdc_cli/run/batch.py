@@ -10,7 +10,7 @@ from concurrent.futures import BrokenExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from .. import media, methods
+from .. import interrupts, media, methods
 from ..errors import OutputExists, TdcError
 from ..memory import budget, lacking
 from . import outputs
@@ -45,6 +45,7 @@ def share(jobs, count, asked):
     return jobs, asked or max(1, available() // jobs)
 
 
+@interrupts.held()
 def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods.silent, executor=None, ahead=None):
     """Complete every file, or only look at it.
 
@@ -196,7 +197,10 @@ def _worked_on(todo, executor, jobs, ahead):
     """Iterator over (i, Record) of the calls `todo` as they end; None in place of a Record where a worker was killed.
     """
     if executor is None and jobs <= 1:
-        yield from ((i, work(request)) for i, work, request in todo)
+        for i, work, request in todo:
+            with interrupts.heard():
+                record = work(request)
+            yield i, record
         return
     with contextlib.nullcontext(executor) if executor is not None else Processes(jobs) as pool:
         for i, future in completed(pool, todo, ahead):

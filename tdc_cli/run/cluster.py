@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 
-from .. import __version__
+from .. import __version__, interrupts
 from ..errors import ClusterError, ConfigError
 from ..media import files
 from .pool import WorkerKilled
@@ -151,6 +151,7 @@ def _sight(path):
     return path, os.path.getsize(path) if os.path.isfile(path) else None
 
 
+@interrupts.heard()
 def _client(address):
     """Client of a scheduler; nothing of the library's own is printed."""
     try:
@@ -174,6 +175,7 @@ def _client(address):
         raise ClusterError(f"{address}: no Dask scheduler answers ({_gist(error)}); {way_out}") from error
 
 
+@interrupts.heard()
 def _check(client, terms, address):
     """Number of workers, all of which can do the work; ClusterError if there is none, or one cannot."""
     try:

@@ -4,7 +4,7 @@
 import contextlib
 import time
 
-from .. import methods
+from .. import interrupts, methods
 from ..errors import InputError
 from ..media import files
 from ..media.files import write_text
@@ -57,9 +57,9 @@ def execute(plan, monitor=methods.silent, executor=None):
         regions stay in the store.
     """
     begin = time.perf_counter()
-    plan.store.open(plan.request.resume or plan.request.skip_existing, plan.request.output)
     answers = plan.answers
-    with contextlib.closing(plan.store):
+    with interrupts.held(), contextlib.closing(plan.store):
+        plan.store.open(plan.request.resume or plan.request.skip_existing, plan.request.output)
         try:
             works = [solve(answer, monitor, executor) for answer in answers]
         finally:  # a change is the reason for what comes of it
@@ -74,12 +74,14 @@ def _check_files(plan):
     """Refuse to write where what was read has changed; regions of what is no longer there are of no use to a later run.
     """
     try:
-        plan.files.check()
+        with interrupts.heard():
+            plan.files.check()
     except InputError:
         plan.store.remove()
         raise
 
 
+@interrupts.heard()
 def _write(plan, answers, works, begin, monitor):
     """Every output, of the first answer and of the others; a `Report`."""
     request, start = plan.request, time.perf_counter()

@@ -11,6 +11,8 @@ import time
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ThreadPoolExecutor, wait
 from multiprocessing import resource_tracker
 
+from .. import interrupts
+
 WATCH_SECONDS = 1.0  # how often a worker looks whether the program that started it still lives
 _STARTING = threading.Lock()
 
@@ -132,7 +134,9 @@ def completed(executor, calls, ahead):
             keys[executor.submit(*call)] = key
         if not keys:
             return
-        for future in wait(keys, return_when=FIRST_COMPLETED).done:
+        with interrupts.heard():
+            ended = wait(keys, return_when=FIRST_COMPLETED).done
+        for future in ended:
             yield keys.pop(future), future
 
 

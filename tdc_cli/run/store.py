@@ -136,12 +136,17 @@ class Folder:
             It cannot be made, or another run was quicker.
         """
         files.make_folder(self.folder)
-        journal.sweep(self.folder)
         mark = self.folder / FINGERPRINT
-        if not mark.exists():
-            with contextlib.suppress(OutputExists):  # another run was quicker: the lock says whether it is still there
-                files.write_bytes(mark, b"")
-        self._lock = locks.hold(mark)
+        try:
+            journal.sweep(self.folder)
+            if not mark.exists():
+                with contextlib.suppress(OutputExists):  # another run was quicker: the lock tells whether it still runs
+                    files.write_bytes(mark, b"")
+            self._lock = locks.hold(mark)
+        finally:
+            if self._lock is None:
+                with contextlib.suppress(OSError):  # it holds something
+                    self.folder.rmdir()
         if self._lock is None:
             raise _taken(output)
         # Only now may something be thrown away: no other run is at work on it.
@@ -156,10 +161,11 @@ class Folder:
                 raise OutputError(f"{mark}: cannot be written ({error.strerror})") from error
 
     def close(self):
-        """Let others use the folder, which goes if it holds no region."""
-        if self._lock:
-            self._lock.close()
-            self._lock = None
+        """Let others use the folder if this run has it, which goes if it holds no region."""
+        if self._lock is None:
+            return
+        self._lock.close()
+        self._lock = None
         if not self.used:
             self.remove()
 

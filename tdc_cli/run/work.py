@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import methods
+from .. import interrupts, methods
 from ..errors import WorkerLost
 from ..media.stored import row_slices
 from ..methods.solve import share
@@ -35,6 +35,7 @@ class Work:
     notes: tuple = ()
 
 
+@interrupts.held()
 def solve(plan, monitor=methods.silent, executor=None):
     """Complete the regions that the store does not have yet.
 
@@ -55,12 +56,14 @@ def solve(plan, monitor=methods.silent, executor=None):
     ------
     TdcError
     """
-    left = [region for region in plan.regions if not plan.store.holds(region)]
+    with interrupts.heard():
+        left = [region for region in plan.regions if not plan.store.holds(region)]
     if not left:
         return Work()
     with threads.limited(plan.request.threads):
         start = time.perf_counter()
-        notes = warm_up(plan.method, plan.config, plan.order, plan.missing["ratio"], monitor)
+        with interrupts.heard():
+            notes = warm_up(plan.method, plan.config, plan.order, plan.missing["ratio"], monitor)
         seconds = time.perf_counter() - start
         shared = _shared(plan, monitor)
         progress = _Progress(plan, left, monitor)
@@ -76,7 +79,9 @@ def _worked_on(calls, executor, workers, progress):
     """Iterator over (region, Finished) as they end."""
     if executor is None and workers <= 1:
         for region, call, *arguments in calls:
-            yield region, call(*arguments, progress.within(region))
+            with interrupts.heard():
+                done = call(*arguments, progress.within(region))
+            yield region, done
             del arguments  # before the next region's are made
         return
     with contextlib.nullcontext(executor) if executor is not None else Processes(workers) as pool:
@@ -90,6 +95,7 @@ def _worked_on(calls, executor, workers, progress):
                 ) from error
 
 
+@interrupts.heard()
 def _shared(plan, monitor):
     """What the method decides once for all tiles, and the range of what is observed; None where there is one, or where
     frames follow.
@@ -156,6 +162,7 @@ class _Progress:
             self._tell(0)
 
 
+@interrupts.heard()
 def _prepared(plan, region, window, shared):
     """Job, values, observed entries, those to be filled or None, and truths of a region, whose frames `window` has."""
     source, incomplete = plan.source, plan.incomplete

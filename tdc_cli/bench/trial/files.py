@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ... import interrupts
 from ...errors import OutputError
 from ...media.files import make_folder, together, write_bytes, write_text
 from ...media.journal import sweep
@@ -107,7 +108,7 @@ def write(chosen, source, trials):
         make_folder(chosen.plot)
     for path in chosen.outputs.values():
         sweep(path.parent)
-    with together():
+    with interrupts.held(), together(), interrupts.heard():
         if chosen.output is not None:
             write_bytes(chosen.output, encode(source.problem), replace=chosen.overwrite)
         if chosen.plot is not None:
