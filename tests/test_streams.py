@@ -120,7 +120,7 @@ def test_closed_streams_are_one_line(folder):
             "-o . is a folder, and standard input has no name; name a file in it; see 'tdc complete-image --help'",
         ),
         (["a.png", "-o", "b.png", "--format", "jpg"], "b.png: its extension says .png but --format jpg; leave one out"),
-        (["a.png", "-o", "b"], "b: no extension; use one of .bmp, .jpeg, .jpg, .jxl, .npy, .png, .tif, .tiff, .webp"),
+        (["a.png", "-o", "b"], "b: no extension; use one of .bmp, .exr, .j2c, .j2k, .jp2, .jpeg, .jpg, .jxl, .npy, .png, .tif, .tiff, .webp"),
         (
             ["a.png", "-o", "-", "--quality", "90"],
             "--quality is of JPEG, and - is written as PNG, without loss; leave it out",

@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import InputError
 from ..files import digest
 from ..limits import check_size
-from ..pixels import Media
+from ..pixels import Media, widen
 from . import colour
 from .clip import Clip
 from .clip_formats import ClipFormat
@@ -396,7 +396,7 @@ def _values(frame, kind):
     across, down = (a, d) if a else (c, b)
     if not a:
         values = values.swapaxes(0, 1)
-    return np.ascontiguousarray(colour.widen(values[::down, ::across], kind.bits))
+    return np.ascontiguousarray(widen(values[::down, ::across], kind.bits))
 
 
 def _levels(frame, kind):
