@@ -43,8 +43,11 @@ _KEPT = {
     b"jp2i": "rights",
     b"uuid": "box of a program",
 }
-_WORDS = {b"jumb": "content credentials (JUMBF)", b"jplh": "description of layers", b"jpch": "description of codestreams"}
-_HEADER_WORDS = {b"res ": "resolution"}
+_WORDS = {
+    b"jumb": "content credentials (JUMBF)",
+    b"jplh": "description of layers",
+    b"jpch": "description of codestreams",
+}
 _HEADER = {b"ihdr", b"bpcc", b"colr", b"pclr", b"cmap", b"cdef", b"res "}
 _CONVERT = "convert it to TIFF, which keeps its depth: gdal_translate '{0}' '{0}.tif'"
 _MODES = {(1, False): "L", (1, True): "LA", (3, False): "RGB", (3, True): "RGBA"}
@@ -63,9 +66,14 @@ class Box:
     data: bytes
 
     @property
+    def is_place(self):
+        """Whether it says where on the earth the picture lies."""
+        return self.kind == b"asoc" or (self.kind == b"uuid" and self.data.startswith(_GEO))
+
+    @property
     def words(self):
         """What other formats lose with it."""
-        return "georeference" if self.kind == b"uuid" and self.data.startswith(_GEO) else _KEPT[self.kind]
+        return "georeference" if self.kind == b"uuid" and self.is_place else _KEPT[self.kind]
 
 
 def decode(content, path):
@@ -77,7 +85,8 @@ def decode(content, path):
         streams = [data for kind, data in found if kind == b"jp2c"] or [content] * content.startswith(_BARE)
         if len(streams) != 1:
             if streams:
-                raise InputError(f"{path}: holds {len(streams)} pictures; save the one to complete as a file of its own")
+                several = f"holds {len(streams)} pictures"
+                raise InputError(f"{path}: {several}; save the one to complete as a file of its own")
             raise metadata.Damage("it holds no picture")
         main = _Main(streams[0])
         check_size(main.width, main.height, path, len(content), len(main.depths))
@@ -92,7 +101,8 @@ def decode(content, path):
     bits, _ = main.depths[0] if b"pclr" not in header else (8, False)
     if bits < 8:
         values = np.rint(values * (255 / ((1 << bits) - 1))).astype(np.uint8)
-        told = (f"{path}: has {bits} {'bit' if bits == 1 else 'bits'} a pixel; it is completed and written with 8 bits",)
+        stored = f"{bits} bit{'s' * (bits > 1)} a pixel"
+        told = (f"{path}: has {stored}; it is completed and written with 8 bits",)
     if premultiplied:
         known["premultiplied"] = True
     left = [*left, *(["further comments"] if len(main.comments) > 1 else [])]
@@ -123,7 +133,8 @@ def encode(media, form, quality=None):
     )
     if "comment" in kept:
         at = stream.index(_TILE)
-        stream = stream[:at] + _COMMENT + struct.pack(">HH", 4 + len(kept["comment"]), _TEXT) + kept["comment"] + stream[at:]
+        head = _COMMENT + struct.pack(">HH", 4 + len(kept["comment"]), _TEXT)
+        stream = stream[:at] + head + kept["comment"] + stream[at:]
     if form.name == "JPEG 2000 codestream":
         return stream
     described = _described(media, bits, kept)
@@ -209,11 +220,12 @@ def _channels(main, header, path):
 
 def _colours(header, count, path):
     """Channels of colour, 1 or 3."""
+    fitting = 1 if count < 3 else 3
     if b"colr" not in header:
-        return 1 if count < 3 else 3
+        return fitting
     method, data = header[b"colr"][0], header[b"colr"][3:]
     kind = int.from_bytes(data[:4], "big") if method == _ENUMERATED else data[16:20]
-    colours = {_RGB: 3, _GREY: 1, b"RGB ": 3, b"GRAY": 1}.get(kind)
+    colours = {_RGB: 3, _GREY: 1, b"RGB ": fitting, b"GRAY": fitting}.get(kind)
     if colours is None:
         raise InputError(f"{path}: its colours are neither grey nor red, green and blue; {_CONVERT.format(path)}")
     return colours
@@ -241,6 +253,9 @@ def _beside(found, header):
     left += [boxes.words(kind, {}) for kind in header if kind not in _HEADER]
     known = metadata.of_blocks(exif=blocks.get(_EXIF, b""), xmp=blocks.get(_XMP, b""))
     known["orientation"] = metadata.orientation(blocks.get(_EXIF, b""))
+    if known["orientation"] != 1 and any(box.is_place for box in kept):  # of the picture before it was turned
+        kept = [box for box in kept if not box.is_place]
+        left.append("georeference")
     if b"colr" in header and header[b"colr"][0] in _PROFILES:
         known["icc_profile"] = header[b"colr"][3:]
     if b"res " in header:

@@ -22,7 +22,7 @@ _RGB, _GREY = 0, 1  # colour spaces
 _AS_SRGB = 1  # white point, or primaries
 _ALPHA, _SPOT, _PATTERN = 0, 2, 5  # kinds of further channels
 _WORDS = {b"jumb": "content credentials (JUMBF)", b"jhgm": "gain map"}
-# Boxes that are read, or of which there is no need: an index of frames, and what makes the JPEG of before of the pixels.
+# Boxes that are read, or not needed: an index of frames, and what makes of the pixels the JPEG that they were.
 _KNOWN = {b"JXL ", b"ftyp", b"jxll", b"jxlc", b"jxlp", b"jxli", b"jbrd", b"Exif", b"xml "}
 
 

@@ -105,9 +105,8 @@ def in_known_mode(picture, path):
 
 def palette_note(path, mode):
     """Note on a picture with a palette, which is completed in a mode of its own."""
-    return (
-        f"{path}: has a palette; it is completed and written as {mode}, the known pixels in exactly the palette's colours"
-    )
+    written = f"it is completed and written as {mode}, the known pixels in exactly the palette's colours"
+    return f"{path}: has a palette; {written}"
 
 
 @contextlib.contextmanager

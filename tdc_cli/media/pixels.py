@@ -1,4 +1,4 @@
-"""`Media`, the content of a picture file, what the frames of a clip have in common with it, and levels of odd depths."""
+"""`Media`, the content of a picture file; what the frames of a clip have in common with it; levels of odd depths."""
 
 from dataclasses import dataclass, field, replace
 
