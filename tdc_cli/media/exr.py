@@ -66,9 +66,10 @@ class Header:
 
     @property
     def names(self):
-        """Of the channels of the picture, a tuple, alpha last."""
-        there = [c for c in _COLOURS if set(c) <= self.types.keys()] or [tuple(self.types.keys() - {_ALPHA})]
-        return (*there[0], *([_ALPHA] if _ALPHA in self.types else []))
+        """Of the channels of the picture, a tuple, alpha last; all where it is not told which they are."""
+        there = [colours for colours in _COLOURS if set(colours) <= self.types.keys()]
+        found = there[0] if there else tuple(sorted(self.types.keys() - {_ALPHA}))
+        return (*found, *([_ALPHA] if _ALPHA in self.types else []))
 
     @property
     def words(self):
@@ -195,7 +196,8 @@ def _channels(content, path):
 def _check_channels(header, path):
     """Refuse channels of which it is not known which are the picture, or that are no floats."""
     names = header.names
-    if len(names) - (_ALPHA in names) not in (1, 3) or not set(names) - {_ALPHA} or _CHROMA & header.types.keys():
+    colours = tuple(name for name in names if name != _ALPHA)
+    if (colours not in _COLOURS and len(colours) != 1) or _CHROMA & header.types.keys():
         listed = ",".join(header.types)
         raise InputError(
             f"{path}: has the channels {listed}, and neither R, G and B nor Y alone; save those to complete as TIFF: "
