@@ -13,9 +13,11 @@ import pytest
 from clip_files import pictures, write_container
 from PIL import Image
 
+from tdc_cli.errors import InputError
 from tdc_cli.media.video import read_clip
 
 HEIGHT, WIDTH = 48, 64
+LINEAR = ("--method", "linear")
 
 
 def save_mask(path="logo.png", height=HEIGHT):
@@ -97,6 +99,75 @@ def test_a_stream_that_is_cut_short_or_none_is_told(tdc, name):
     Path(name).write_bytes(b"\0" * 3000)
     result = tdc("complete-video", name, "-o", "b.mkv", "--mask", "logo.png", "--method", "linear")
     assert result.exit_code == 2 and result.stderr.count("\n") == 1 and not Path("b.mkv").exists()
+
+
+def whole_and_damaged(name, damage):
+    """Frames of a stream by their times, and what is read of it after ``damage(content)``: a clip, or the text of the
+    error.
+    """
+    write_container(name, pictures(12), rate=25, **STREAMS[name])
+    clip = read_clip(name)
+    given = dict(zip(clip.times, (frame.values for frame in clip.frames()), strict=True))
+    damaged = Path(f"damaged_{name}")
+    damaged.write_bytes(damage(Path(name).read_bytes()))
+    try:
+        return given, read_clip(damaged)
+    except InputError as error:
+        return given, str(error)
+
+
+@pytest.mark.parametrize("name", ["s.ts", "s.m2ts", "s.mpg", "s.wmv", "s.mxf"])
+@pytest.mark.parametrize("share", [0.99, 0.85, 0.6, 0.4])
+def test_a_stream_that_ends_early_is_told_and_what_is_read_of_it_is_true(folder, name, share):
+    def cut(content):
+        end = int(share * len(content))
+        return content[: end - (end % 188 == 0)]
+
+    given, found = whole_and_damaged(name, cut)
+    if isinstance(found, str):
+        assert re.search(r"damaged (after frame \d+|at its first frame) \(", found)
+        return
+    assert re.search("ends in the middle of a packet; what|bytes long, though it tells", " ".join(found.notes))
+    assert 0 < found.count <= 12
+    assert all(np.array_equal(frame.values, given[at]) for at, frame in zip(found.times, found.frames(), strict=True))
+
+
+@pytest.mark.parametrize("name", [name for name in STREAMS if name != "s.vob"])
+def test_a_whole_stream_has_nothing_to_tell(folder, name):
+    _, found = whole_and_damaged(name, lambda content: content)
+    assert found.notes == ()
+
+
+def packets_of(content, stream):
+    """Numbers of the packets of a stream of MPEG-TS that hold something of it."""
+    heads = np.frombuffer(content, np.uint8).reshape(-1, 188)[:, :4].astype(int)
+    return np.flatnonzero(((heads[:, 1] & 31) << 8 | heads[:, 2] == stream) & (heads[:, 3] & 16 > 0))
+
+
+def test_packets_that_are_missing_from_a_recording_are_told(tdc):
+    sound, picture = 0x101, 0x100
+
+    def without(stream):
+        def damage(content):
+            at = packets_of(content, stream)[-4]
+            return content[: 188 * at] + content[188 * (at + 1) :]
+
+        return damage
+
+    given, found = whole_and_damaged("s.ts", without(sound))
+    assert re.search(
+        r"damaged_s.ts: packets are missing or damaged in one place, the first \d+% into the file, as after bad",
+        found.notes[-1],
+    )
+    assert found.times == tuple(given)
+    assert all(np.array_equal(frame.values, given[at]) for at, frame in zip(found.times, found.frames(), strict=True))
+    save_mask()
+    result = tdc("complete-video", "damaged_s.ts", "-o", "b.mkv", "--codec", "ffv1", "--mask", "logo.png", *LINEAR)
+    assert result.exit_code == 0 and result.stderr.count("packets are missing or damaged in one place") == 1
+    _, found = whole_and_damaged("s.ts", without(picture))
+    assert "(cut short, or a part is missing); get the file again" in found
+    _, found = whole_and_damaged("s.mxf", lambda content: content[:9000] + content[9099:])
+    assert "its parts do not follow one another" in (found if isinstance(found, str) else found.notes[-1])
 
 
 # -- interlaced video
