@@ -342,7 +342,10 @@ def _name_of(stream):
     """What a stream holds, in words."""
     if stream.type == "attachment":
         return stream.mimetype or "of unknown kind"
-    return stream.codec_context.codec.canonical_name if stream.codec_context else stream.name or "of unknown kind"
+    if stream.codec_context:
+        return stream.codec_context.codec.canonical_name
+    # Subtitles that FFmpeg does not decode, such as teletext, have no name.
+    return getattr(stream, "name", None) or "of unknown kind"
 
 
 def _timecode(container):
