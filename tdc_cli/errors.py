@@ -16,6 +16,10 @@ class MaskError(TdcError):
     """A mask does not say which entries are missing: wrong size, unreadable, or everything missing."""
 
 
+class MaskSizeError(MaskError):
+    """A mask has another size than what it is for."""
+
+
 class ConfigError(TdcError):
     """An option or a parameter of a method has a value that makes no sense.
 

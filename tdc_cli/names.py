@@ -29,7 +29,7 @@ SAID_BY = {
 }
 PATTERNS = ("entries", "pixels", "rows", "columns", "blocks", "text", "scratches")
 CLIP_PATTERNS = (*PATTERNS, "frames")
-FORMATS = ("png", "jpg", "tif", "webp", "jxl", "bmp", "npy")
+FORMATS = ("png", "jpg", "tif", "webp", "jxl", "jp2", "j2k", "exr", "bmp", "npy")
 RESIDUALS = ("auto", "mixture", "none", "separable")
 # Laws of the residual in synthetic problems.
 RESIDUAL_LAWS = ("zero", "gaussian", "sparse", "mixture", "mixture-shifted")

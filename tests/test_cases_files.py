@@ -68,7 +68,7 @@ def test_the_second_picture_of_an_mpo_is_told(tdc, name):
     refused = tdc("complete-image", name, "-o", "b.mpo", "--mask", "hole.png", *QUICK)
     assert (
         refused.exit_code == 2
-        and "b.mpo: extension '.mpo' is not known; use one of .bmp, .jpeg, .jpg" in refused.stderr
+        and "b.mpo: extension '.mpo' is not known; use one of .bmp, .exr, .j2c, .j2k, .jp2, .jpeg" in refused.stderr
     )
 
 

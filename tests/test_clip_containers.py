@@ -13,7 +13,8 @@ from clip_files import NTSC, bars, packets, pictures, write_container
 
 from tdc_cli.errors import ConfigError, InputError, OutputError
 from tdc_cli.media import Media, parts
-from tdc_cli.media.video import CODECS, Clip, check_clip, colour, read_clip, write_clip
+from tdc_cli.media.pixels import narrow, widen
+from tdc_cli.media.video import CODECS, Clip, check_clip, read_clip, write_clip
 
 STAMPS = [0, 900, 2000, 5000, 9000, 9900, 12000, 13333]  # of 1/90000 s
 CHAPTER = {"id": 1, "start": 0, "end": 150, "time_base": Fraction(1, 1000), "metadata": {"title": "One"}}
@@ -252,7 +253,7 @@ def test_lossless_choices_bring_every_value_back(tmp_path, name, codec, mode, bi
     rng = np.random.default_rng(0)
     channels = {"L": (), "LA": (2,), "RGB": (3,), "RGBA": (4,)}[mode]
     frames = [
-        colour.widen(rng.integers(0, 1 << bits, (*size, *channels)).astype("u1" if bits == 8 else "u2"), bits)
+        widen(rng.integers(0, 1 << bits, (*size, *channels)).astype("u1" if bits == 8 else "u2"), bits)
         for _ in range(3)
     ]
     if mode == "RGB" and bits == 8 and size == (16, 64):
@@ -266,9 +267,9 @@ def test_lossless_choices_bring_every_value_back(tmp_path, name, codec, mode, bi
 @pytest.mark.parametrize("bits", [9, 10, 12, 14])
 def test_levels_fill_the_range_and_come_back(bits):
     levels = np.arange(1 << bits, dtype=np.uint16)
-    wide = colour.widen(levels, bits)
+    wide = widen(levels, bits)
     assert wide[0] == 0 and wide[-1] == 65535 and np.all(np.diff(wide.astype(int)) > 0)
-    assert np.array_equal(colour.narrow(wide, bits), levels)
+    assert np.array_equal(narrow(wide, bits), levels)
 
 
 @pytest.mark.parametrize("bits", [8, 10])
@@ -346,7 +347,7 @@ def test_grey_stays_grey(tmp_path, name):
 
 
 def test_ten_bits_stay_ten_bits(tmp_path):
-    frames = [colour.widen(f.astype(np.uint16) * 4 + 1, 10) for f in pictures(3)]
+    frames = [widen(f.astype(np.uint16) * 4 + 1, 10) for f in pictures(3)]
     again = written(frames, tmp_path / "a.mp4", bits=10)
     assert again.bits == 10 and again.dtype == np.uint16 and again.details["codec"] == "hevc"
     assert all(np.abs(a.astype(int) - b).mean() < 700 for a, b in zip(values(again), frames))

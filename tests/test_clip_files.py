@@ -68,7 +68,8 @@ def test_frames_of_a_folder_must_be_alike(tmp_path):
     (tmp_path / "a2.png").unlink()
     with pytest.raises(
         InputError,
-        match=r": no frames; files of .bmp, .jpeg, .jpg, .jxl, .mpo, .npy, .png, .tif, .tiff, .webp in it are taken",
+        match=r": no frames; files of .bmp, .exr, .j2c, .j2k, .jp2, .jpeg, .jpf, .jpg, .jpx, .jxl, .mpo, .npy, .png, .tif, "
+        r".tiff, .webp in it are taken",
     ):
         read_clip(tmp_path)
 

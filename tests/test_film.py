@@ -13,9 +13,11 @@ import pytest
 from clip_files import pictures, write_container
 from PIL import Image
 
+from tdc_cli.errors import InputError
 from tdc_cli.media.video import read_clip
 
 HEIGHT, WIDTH = 48, 64
+LINEAR = ("--method", "linear")
 
 
 def save_mask(path="logo.png", height=HEIGHT):
@@ -97,6 +99,139 @@ def test_a_stream_that_is_cut_short_or_none_is_told(tdc, name):
     Path(name).write_bytes(b"\0" * 3000)
     result = tdc("complete-video", name, "-o", "b.mkv", "--mask", "logo.png", "--method", "linear")
     assert result.exit_code == 2 and result.stderr.count("\n") == 1 and not Path("b.mkv").exists()
+
+
+def whole_and_damaged(name, damage):
+    """Frames of a stream by their times, and what is read of it after ``damage(content)``: a clip, or the text of the
+    error.
+    """
+    write_container(name, pictures(12), rate=25, **STREAMS[name])
+    clip = read_clip(name)
+    given = dict(zip(clip.times, (frame.values for frame in clip.frames()), strict=True))
+    damaged = Path(f"damaged_{name}")
+    damaged.write_bytes(damage(Path(name).read_bytes()))
+    try:
+        return given, read_clip(damaged)
+    except InputError as error:
+        return given, str(error)
+
+
+@pytest.mark.parametrize("name", ["s.ts", "s.m2ts", "s.mpg", "s.wmv", "s.mxf"])
+@pytest.mark.parametrize("share", [0.99, 0.85, 0.6, 0.4])
+def test_a_stream_that_ends_early_is_told_and_what_is_read_of_it_is_true(folder, name, share):
+    def cut(content):
+        end = int(share * len(content))
+        return content[: end - (end % 188 == 0)]
+
+    given, found = whole_and_damaged(name, cut)
+    if isinstance(found, str):
+        assert re.search(r"damaged (after frame \d+|at its first frame) \(", found)
+        return
+    assert re.search("ends in the middle of a packet; what|bytes long, though it tells", " ".join(found.notes))
+    assert 0 < found.count <= 12
+    left = iter(given.values())  # one before the end may be missing, and the index with the times of MXF
+    assert all(any(np.array_equal(frame.values, other) for other in left) for frame in found.frames())
+
+
+@pytest.mark.parametrize("name", [name for name in STREAMS if name != "s.vob"])
+def test_a_whole_stream_has_nothing_to_tell(folder, name):
+    _, found = whole_and_damaged(name, lambda content: content)
+    assert found.notes == ()
+
+
+def packets_of(content, stream):
+    """Numbers of the packets of a stream of MPEG-TS that hold something of it."""
+    heads = np.frombuffer(content, np.uint8).reshape(-1, 188)[:, :4].astype(int)
+    return np.flatnonzero(((heads[:, 1] & 31) << 8 | heads[:, 2] == stream) & (heads[:, 3] & 16 > 0))
+
+
+def test_packets_that_are_missing_from_a_recording_are_told(tdc):
+    sound, picture = 0x101, 0x100
+
+    def without(stream):
+        def damage(content):
+            at = packets_of(content, stream)[-4]
+            return content[: 188 * at] + content[188 * (at + 1) :]
+
+        return damage
+
+    given, found = whole_and_damaged("s.ts", without(sound))
+    assert re.search(
+        r"damaged_s.ts: packets are missing or damaged in one place, the first \d+% into the file, as after bad",
+        found.notes[-1],
+    )
+    assert found.times == tuple(given)
+    assert all(np.array_equal(frame.values, given[at]) for at, frame in zip(found.times, found.frames(), strict=True))
+    save_mask()
+    result = tdc("complete-video", "damaged_s.ts", "-o", "b.mkv", "--codec", "ffv1", "--mask", "logo.png", *LINEAR)
+    assert result.exit_code == 0 and result.stderr.count("packets are missing or damaged in one place") == 1
+    _, found = whole_and_damaged("s.ts", without(picture))
+    assert "(cut short, or a part is missing); get the file again" in found
+    _, found = whole_and_damaged("s.mxf", lambda content: content[:9000] + content[9099:])
+    assert "its parts do not follow one another" in (found if isinstance(found, str) else found.notes[-1])
+
+
+# -- what runs beside the frames
+# ----------------------------------------------------------------------------------------------
+
+
+def with_track(path, codec, make=av.container.OutputContainer.add_mux_stream):
+    """Write six frames and, beside them, two packets of a track of that codec."""
+    unit = Fraction(1, 90000)
+    with av.open(path, "w") as output:
+        video = output.add_stream("libx264", rate=25)
+        video.width, video.height, video.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        track = make(output, codec)
+        track.time_base = unit
+        for k, picture in enumerate(pictures(6)):
+            frame = av.VideoFrame.from_ndarray(picture, format="rgb24").reformat(format="yuv420p")
+            frame.pts, frame.time_base = k, Fraction(1, 25)
+            output.mux(video.encode(frame))
+            if k in (1, 3):
+                packet = av.Packet(b"\x20\x00\x0f\x10word %d" % k)
+                packet.stream, packet.time_base = track, unit
+                packet.pts = packet.dts = 3600 * k
+                packet.duration = 3600
+                output.mux(packet)
+        output.mux(video.encode())
+
+
+def track_of(path):
+    """Times and contents of the packets of a file that are neither pictures nor sound."""
+    with av.open(path) as container:
+        streams = [stream for stream in container.streams if stream.type in ("subtitle", "data")]
+        return [(packet.pts * packet.time_base, bytes(packet)) for packet in container.demux(streams) if packet.size]
+
+
+@pytest.mark.parametrize("codec", ["klv", "timed_id3", "scte_35"])
+@pytest.mark.parametrize("output", ["b.mkv", "b.mp4", "b.mov", "b"])
+def test_data_that_no_container_holds_is_named(tdc, codec, output):
+    with_track("a.ts", codec, av.container.OutputContainer.add_data_stream)
+    assert len(track_of("a.ts")) == 2
+    save_mask()
+    result = tdc("complete-video", "a.ts", "-o", output, "--mask", "logo.png", *LINEAR)
+    name = codec if codec != "scte_35" else "bin_data"  # as FFmpeg reads it
+    kind = {"b": "a folder of frames"}.get(output, output[2:].upper())
+    told = f"tdc: warning: {kind} cannot hold all that the input has: without data ({name}); no container that is"
+    assert result.exit_code == 0 and result.stderr.count(told) == 1, result.stderr
+
+
+def test_subtitles_of_television_go_along_where_they_are_held(tdc):
+    with_track("a.ts", "dvb_subtitle")
+    save_mask()
+    result = tdc("complete-video", "a.ts", "-o", "b.mkv", "--codec", "ffv1", "--mask", "logo.png", *LINEAR)
+    assert result.exit_code == 0 and "without" not in result.stderr
+    assert track_of("b.mkv") == track_of("a.ts") and len(track_of("b.mkv")) == 2
+    told = tdc("complete-video", "a.ts", "-o", "b.mp4", "--mask", "logo.png", *LINEAR).stderr
+    assert "without subtitles (dvb_subtitle); write to .mkv to keep it" in told
+
+
+def test_teletext_which_nothing_decodes_is_told(tdc):
+    with_track("a.ts", "dvb_teletext")
+    save_mask()
+    result = tdc("complete-video", "a.ts", "-o", "b.mkv", "--codec", "ffv1", "--mask", "logo.png", *LINEAR)
+    assert result.exit_code == 0, result.stderr
+    assert "without subtitles (of unknown kind); no container that is written keeps it" in result.stderr
 
 
 # -- interlaced video

@@ -10,6 +10,7 @@ import tempfile
 import zlib
 from pathlib import Path
 
+import imagecodecs
 import numpy as np
 import plain_codecs
 import pytest
@@ -22,7 +23,11 @@ from tdc_cli.cli.main import main
 
 PAGE = ROOT / "docs" / "formats.md"
 BEGIN, END = "<!-- items: begin -->", "<!-- items: end -->"
-TARGETS = {"png": "PNG", "jpg": "JPEG", "tif": "TIFF", "webp": "WebP", "jxl": "JPEG XL", "bmp": "BMP", "npy": "NPY"}
+TARGETS = {
+    "png": "PNG", "jpg": "JPEG", "tif": "TIFF", "webp": "WebP", "jxl": "JPEG XL", "jp2": "JPEG 2000", "exr": "OpenEXR",
+    "bmp": "BMP", "npy": "NPY",
+}  # fmt: skip
+EXTENSIONS = {"PNG": "png", "JPEG": "jpg", "TIFF": "tif", "WebP": "webp", "JPEG 2000": "jp2", "OpenEXR": "exr"}
 PICTURE = smooth(20, 24)
 PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 XMP = (
@@ -31,6 +36,10 @@ XMP = (
 )
 SMALL = b"<xmp:Thumbnails xmlns:xmp='http://ns.adobe.com/xap/1.0/'><image>AAAA</image></xmp:Thumbnails>"
 GAINS = b'<C xmlns:hdrgm="http://ns.adobe.com/hdr-gain-map/1.0/" hdrgm:Version="1.0"/>'
+UUID_XMP = bytes.fromhex("be7acfcb97a942e89c71999491e3afac")
+UUID_IPTC = bytes.fromhex("33c7a4d2b81d4723a0baf1a3e097ad38")
+UUID_PHOTOSHOP = bytes.fromhex("2c4c0100850440b9a03e562148d6dfeb")
+UUID_GEO = bytes.fromhex("b14bf8bd083d4b43a5ae8cd7d5a6ce03")
 IPTC = b"\x1c\x02\x78\x00\x06word 7"
 
 
@@ -97,10 +106,32 @@ def with_chunk(content, name, data):
     return content[:4] + struct.pack("<I", len(content) - 8) + content[8:]
 
 
+def jp2(more=b"", header=b"", profile=None, comment=None, exif=None):
+    stream = imagecodecs.jpeg2k_encode(PICTURE, level=0, codecformat="j2k", reversible=True)
+    if comment:
+        at = stream.index(b"\xff\x90")
+        stream = stream[:at] + b"\xff\x64" + struct.pack(">HH", 4 + len(comment), 1) + comment + stream[at:]
+    return plain_codecs.jp2(stream, PICTURE, header=header, more=more, profile=profile, exif=exif)
+
+
+def jp2_box(kind, data):
+    return {"content": jp2(plain_codecs.box(kind, data)), "mark": data}
+
+
+def exr(*attributes, **more):
+    planes = {name: (PICTURE[..., k] / 64).astype(np.float16) for k, name in enumerate("RGB")}
+    return plain_codecs.exr(planes | more.pop("planes", {}), attributes, **more)
+
+
+def exr_attribute(name, kind, data):
+    return {"content": exr((name, kind, data)), "mark": data, "words": f"attribute {name}"}
+
+
 def chunk(name, content):
     return {"content": png((name, content)), "mark": name + content}
 
 
+RESOURCES = resource(1060, b"block 7") + resource(1036, b"tiny")
 GDAL = (
     '<GDALMetadata><Item name="SENSOR">made up 7</Item><Item name="STATISTICS_MEAN" sample="0">5</Item></GDALMetadata>'
 )
@@ -204,7 +235,7 @@ ITEMS = {
     },
     "TIFF: IPTC": {"content": tiff((33723, 1, None, IPTC, True)), "mark": IPTC, "words": "IPTC"},
     "TIFF: Photoshop's resources": {
-        "content": tiff((34377, 1, None, resource(1060, b"block 7") + resource(1036, b"tiny"), True)),
+        "content": tiff((34377, 1, None, RESOURCES, True)),
         "mark": b"block 7",
         "false": b"tiny",
         "words": "Photoshop resources with their IPTC",
@@ -258,6 +289,62 @@ ITEMS = {
         "mark": b"own 7",
         "words": "chunk abcd",
     },
+    "JPEG 2000: colour profile": {"content": jp2(profile=PROFILE), "mark": PROFILE[36:], "words": "colour profile"},
+    "JPEG 2000: EXIF": {"content": jp2(exif=exif()), "mark": b"description 7", "words": "EXIF"},
+    "JPEG 2000: XMP": {
+        "content": jp2(plain_codecs.box(b"uuid", UUID_XMP + XMP % SMALL)),
+        "mark": b"roll 7",
+        "false": b"Thumbnails",
+        "words": "XMP",
+    },
+    "JPEG 2000: comment": {"content": jp2(comment=b"a comment 7"), "mark": b"a comment 7", "words": "comment"},
+    "JPEG 2000: IPTC": {
+        "content": jp2(plain_codecs.box(b"uuid", UUID_IPTC + IPTC)),
+        "mark": IPTC,
+        "words": "IPTC",
+    },
+    "JPEG 2000: Photoshop's resources": {
+        "content": jp2(plain_codecs.box(b"uuid", UUID_PHOTOSHOP + RESOURCES)),
+        "mark": b"block 7",
+        "false": b"tiny",
+        "words": "Photoshop resources with their IPTC",
+    },
+    "JPEG 2000: georeference": jp2_box(b"uuid", UUID_GEO + b"II*\0\x08\0\0\0\0\0\0\0\0\0") | {"words": "georeference"},
+    "JPEG 2000: georeference in GML": jp2_box(b"asoc", plain_codecs.box(b"lbl ", b"gml.data"))
+    | {"words": "georeference (GMLJP2)"},
+    "JPEG 2000: XML": jp2_box(b"xml ", b"<own>7</own>") | {"words": "XML"},
+    "JPEG 2000: references to registries": jp2_box(b"uinf", plain_codecs.box(b"url ", b"\0\0\0\0http://x.y\0"))
+    | {"words": "references to registries"},
+    "JPEG 2000: rights": jp2_box(b"jp2i", b"mine 7") | {"words": "rights"},
+    "JPEG 2000: boxes of programs": jp2_box(b"uuid", bytes(range(16)) + b"own 7") | {"words": "box of a program"},
+    "JPEG 2000: content credentials": jp2_box(b"jumb", b"signed 7") | {"words": "content credentials (JUMBF)"},
+    "JPEG 2000: layers of JPX": jp2_box(b"jplh", plain_codecs.box(b"lbl ", b"sky 7"))
+    | {"words": "description of layers"},
+    "JPEG 2000: other boxes": jp2_box(b"own7", b"own 7") | {"words": "box own7"},
+    "JPEG 2000: other boxes of the header": {
+        "content": jp2(header=plain_codecs.box(b"own8", b"own 8")),
+        "mark": b"own 8",
+        "words": "box own8",
+    },
+    "OpenEXR: primaries": exr_attribute("chromaticities", "chromaticities", struct.pack("<8f", *range(1, 9))),
+    "OpenEXR: timecode": exr_attribute("timeCode", "timecode", struct.pack("<2I", 0x01020304, 7)),
+    "OpenEXR: frames a second": exr_attribute("framesPerSecond", "rational", struct.pack("<iI", 24000, 1001)),
+    "OpenEXR: attributes of programs": exr_attribute("own", "kind of its own", b"\1\2\3 7"),
+    "OpenEXR: what is shown of it": {
+        "content": exr(shown=(-3, -2, 30, 27)),
+        "mark": struct.pack("<4i", -3, -2, 30, 27),
+        "words": "display window",
+    },
+    "OpenEXR: other channels": {
+        "content": exr(planes={"Z": np.full(PICTURE.shape[:2], 77.25, np.float32)}),
+        "mark": struct.pack("<f", 77.25) * PICTURE.shape[1],
+        "words": "channel Z",
+    },
+    "OpenEXR: thumbnail": {
+        "content": exr(("preview", "preview", struct.pack("<2I", 1, 1) + b"\7\7\7\7")),
+        "mark": b"\7\7\7\7",
+        "words": "thumbnail",
+    },
 }
 
 
@@ -278,7 +365,9 @@ def holds(content, mark):
 def fates(title):
     """What becomes of an item in each format, in the current folder; AssertionError where it is gone without a word."""
     item, found = ITEMS[title], []
-    name = "x." + {"PNG": "png", "JPEG": "jpg", "TIFF": "tif", "WebP": "webp"}[title.split(":")[0]]
+    if title.startswith("OpenEXR"):
+        pytest.importorskip("OpenEXR")
+    name = f"x.{EXTENSIONS[title.split(':')[0]]}"
     Path(name).write_bytes(item["content"])
     for extension in TARGETS:
         result = CliRunner().invoke(

@@ -239,3 +239,22 @@ def test_regions_of_a_picture_keep_what_lies_outside(tdc):
                 made[rest], truth[rest]
             )
             assert np.abs(made - truth)[gap].max() < 4 and report["missing"]["count"] == gap.sum()
+
+
+@pytest.mark.parametrize("command", ["complete-image", "complete-video", "complete-tensor"])
+def test_keeping_all_that_is_missing_leaves_nothing_to_fill(tdc, command):
+    given, output = {
+        "complete-image": ("a.png", "b.png"),
+        "complete-video": ("c.npy", "d.npy"),
+        "complete-tensor": ("t.npy", "u.npy"),
+    }[command]
+    np.save("c.npy", np.stack([pixels("a.png")] * 3))
+    np.save("t.npy", pixels("a.png").astype(float))
+    np.save("m.npy", np.repeat((pixels("m.png") > 0)[..., None], 3, axis=2))
+    mask = "m.npy" if command == "complete-tensor" else "m.png"
+    result = tdc(command, given, "-o", output, "--mask", mask, "--keep", mask, "--method", "linear")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        f"tdc: keep {mask} marks all that is missing in {given}: nothing is left to fill\n",
+    )
+    assert not Path(output).exists()

@@ -374,7 +374,7 @@ def test_names_that_lie_and_other_files(folder):
     with pytest.raises(InputError, match="is a folder"):
         media.read(".")
     (folder / "x.xyz").write_text("")
-    with pytest.raises(InputError, match=r"extension '.xyz' is not known; use one of .bmp, .jpeg, .jpg"):
+    with pytest.raises(InputError, match=r"extension '.xyz' is not known; use one of .bmp, .exr, .j2c, .j2k, .jp2"):
         media.read("x.xyz")
     Image.new("L", (4, 4)).save("pages.tif", save_all=True, append_images=[Image.new("L", (4, 4))])
     with pytest.raises(InputError, match=r"holds 2 pages or frames; save the one .*magick 'pages\.tif\[0\]' page\.png"):

@@ -98,6 +98,12 @@ def test_a_page_that_is_named_is_completed_alone(tdc):
             "is; ",
         ),
         (
+            "cs",
+            ["--mask", "ir"],
+            "scan.tif: page 1, in grey, is 24x20 pixels and page 0, in colours, 96x80; --mask ir needs an infrared scan "
+            "of the size of the colours: scale it, or save it as a picture with dust in white and give it as --mask",
+        ),
+        (
             "cii",
             ["--mask", "ir"],
             "pages 1 and 2 may both be; save the infrared scan as a picture with dust in white and give it as --mask",
@@ -126,6 +132,7 @@ def test_what_is_not_clear_is_said_in_a_line(tdc, pages, args, error):
         "c": scanned,
         "i": infrared,
         "t": scanned[::8, ::8],
+        "s": infrared[::4, ::4],
         "f": np.full(SIZE, 900, np.uint16),
         "b": np.zeros(SIZE, np.uint16),
     }
@@ -133,6 +140,24 @@ def test_what_is_not_clear_is_said_in_a_line(tdc, pages, args, error):
     more = args if "ir" in args else [*args, "--missing-ratio", "0.1"]
     result = tdc("complete-image", "scan.tif", "-o", "b.tif", *more, *QUICK)
     assert result.exit_code == 2 and error in result.stderr and result.stderr.count("tdc: ") == 1
+    assert not Path("b.tif").exists()
+
+
+def test_a_page_of_another_size_than_the_mask_is_named(tdc):
+    scanned, _, _, dust = scan()
+    write("scan.tif", scanned, scanned[:40, :48], scanned)
+    Image.fromarray(np.where(dust, 255, 0).astype(np.uint8)).save("dust.png")
+    how = ["complete-image", "scan.tif", "-o", "b.tif", "--pages", "all", *QUICK]
+    result = tdc(*how, "--mask", "dust.png")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        f"tdc: page 1: mask dust.png is {SIZE[1]}x{SIZE[0]} pixels but picture scan.tif is 48x40; they must have the "
+        "same size; complete this page by itself, --page 1, with one of its size\n",
+    )
+    result = tdc(*how, "--mask-box", "2,2,9,9", "--keep", "dust.png")
+    assert result.exit_code == 2 and result.stderr.startswith(
+        f"tdc: page 1: keep dust.png is {SIZE[1]}x{SIZE[0]} pixels but scan.tif is 48x40 pixels; they must have"
+    )
     assert not Path("b.tif").exists()
 
 

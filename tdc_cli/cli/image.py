@@ -27,8 +27,8 @@ from .folder import complete_many
 def complete_image(
     ctx, inputs, output, mask_suffix, recursive, fail_fast, json, dry_run, quiet, verbose, progress, **chosen
 ):
-    """Fill in the missing pixels of the picture INPUT: PNG, JPEG, JPEG XL, TIFF, WebP, BMP or a .npy array; - is
-    standard input.
+    """Fill in the missing pixels of the picture INPUT: PNG, JPEG, JPEG XL, JPEG 2000, TIFF, WebP, OpenEXR, BMP or a
+    .npy array; - is standard input.
 
     Several pictures, or a folder of them, are completed into the folder OUTPUT, which mirrors the folder; what else is
     written goes to folders too.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ConfigError, MaskError
+from ..errors import ConfigError, MaskError, MaskSizeError
 from ..names import WHITE
 
 # A mask pixel nearer to black than this, of 255, is black but for compression.
@@ -90,7 +90,7 @@ def from_image(levels, alpha, size, *, name, picture, threshold=WHITE, invert=Fa
         Sizes differ, everything is missing, or no pixel of a mask that is not black reaches the threshold.
     """
     if levels.shape != tuple(size):
-        raise MaskError(
+        raise MaskSizeError(
             f"mask {name} is {levels.shape[1]}x{levels.shape[0]} pixels but picture {picture} is {size[1]}x{size[0]}; "
             "they must have the same size"
         )

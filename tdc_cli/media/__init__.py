@@ -12,7 +12,7 @@ from pathlib import Path
 from ..errors import InputError, OutputError
 from ..names import STANDARD
 from .files import check_file, read_bytes, write_bytes
-from .formats import EXTENSIONS, FORMATS, check, extensions, losses, named
+from .formats import EXTENSIONS, FORMATS, check, check_library, extensions, losses, named
 from .limits import check_type
 from .pages import Pages
 from .pixels import Media, Pixels
@@ -81,6 +81,8 @@ def _decode(content, path, pages):
     found = next((f for f in FORMATS.values() if content.startswith(f.signatures)), None)
     if found is None and claimed and claimed.name == "NPY":  # whose codec tells best what an array should be
         found = claimed
+    if found:
+        check_library(found, path)
     codec = _codec(found.codec if found else _OTHERS)
     if pages is not None and found is FORMATS["TIFF"]:
         made = codec.decode(content, path, pages)

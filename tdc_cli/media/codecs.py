@@ -3,8 +3,15 @@
 
 def versions():
     """Name of every library behind Pillow's formats to its version; None where Pillow was built without it."""
+    from importlib.metadata import PackageNotFoundError, version
+
     import imagecodecs
     from PIL import features
+
+    try:
+        openexr = version("OpenEXR")
+    except PackageNotFoundError:
+        openexr = None
 
     return {
         "jpeg": features.version("libjpeg_turbo") or features.version("jpg"),
@@ -12,6 +19,8 @@ def versions():
         "tiff": features.version("libtiff"),
         "webp": features.version("webp"),
         "jpeg xl": imagecodecs.jpegxl_version().removeprefix("libjxl ") if imagecodecs.JPEGXL.available else None,
+        "jpeg 2000": imagecodecs.jpeg2k_version().removeprefix("openjpeg ") if imagecodecs.JPEG2K.available else None,
+        "openexr": openexr,
     }
 
 

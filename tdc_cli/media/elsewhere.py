@@ -7,14 +7,9 @@ from pathlib import Path
 _RAW = ("a raw file of a camera", "develop it first: dcraw_emu -T -4 '{}'")
 _RECIPE = "docs/python.md has the lines for it with {} and tdc_cli.complete"
 _FORMATS = {
-    (".exr",): ("OpenEXR", "convert it to TIFF of floats: oiiotool '{}' -o '{stem}.tif'"),
     (".dpx", ".cin"): (
         "a frame of scanned film",
         "convert it to TIFF of 16 bits: oiiotool '{}' -d uint16 -o '{stem}.tif'",
-    ),
-    (".jp2", ".j2k", ".j2c", ".jpx", ".jpf"): (
-        "JPEG 2000",
-        "convert it to TIFF, which keeps its depth: opj_decompress -i '{}' -o '{stem}.tif'",
     ),
     (".heic", ".heif", ".avif"): ("HEIF", "convert it to PNG: heif-dec '{}' '{stem}.png'"),
     (".psd", ".psb"): ("Photoshop's own", "take its flattened picture: magick '{}[0]' '{stem}.tif'"),

@@ -1,6 +1,7 @@
 """What each file format can hold: the one table that reading, writing and the checks before any work go by."""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..errors import InputError, OutputError
@@ -20,6 +21,8 @@ METADATA = {
 # Kinds of metadata of several parts -> words for each part of a value.
 _PARTS = {
     "tags": lambda tags: [tag.words for tag in tags.values() if tag.words],
+    "exr": lambda header: header.words,
+    "boxes": lambda boxes: [box.words for box in boxes],
     "colour_chunks": lambda chunks: [_CHUNK_WORDS[name] for name in chunks],
     "chunks": lambda chunks: [_CHUNK_WORDS.get(name, f"chunk {name.decode('latin-1')}") for name, _ in chunks],
 }
@@ -44,7 +47,7 @@ _MEANING = {
     "premultiplied": "colours that are multiplied by their alpha",
 }
 JPEG_QUALITY = 95
-_LARGEST_IN_JPEG = 65_000  # bytes that fit into one segment of a JPEG file, which EXIF, XMP and the comment must
+_LARGEST_IN_SEGMENT = 65_000  # bytes: of comments, and in JPEG of EXIF and XMP
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,12 @@ class Format:
         What its files begin with, where its codec is not Pillow's.
     read_as_well : tuple of str
         Extensions of files that are read as one of this format, and not written.
+    of_a_trade : bool
+        Whether few programs outside of its trade read it: it is advised only for what comes from a file of its kind.
+    multiplied : bool
+        Whether colours are multiplied by their alpha in all of its files.
+    library : str or None
+        What reads and writes it, where that comes with an extra of its codec's name.
     """
 
     name: str
@@ -84,6 +93,13 @@ class Format:
     codec: str = "pillow"
     signatures: tuple = ()
     read_as_well: tuple = ()
+    of_a_trade: bool = False
+    multiplied: bool = False
+    library: str | None = None
+
+    def suggested(self, media):
+        """Whether this format is one to advise for `media`."""
+        return not self.refusal(media) and (not self.of_a_trade or self.name == media.format)
 
     def refusal(self, media):
         """Why `media` cannot be written without a change, in words that follow "cannot hold", or None."""
@@ -92,6 +108,8 @@ class Format:
         for key, words in _MEANING.items():
             if key in media.metadata and key not in self.keeps:
                 return f"{words}, which the input has"
+        if self.multiplied and media.has_alpha and "premultiplied" not in media.metadata:
+            return f"{media.kind} whose colours are not multiplied by it"
         if self.largest and max(media.values.shape[:2]) > self.largest:
             return f"more than {self.largest} pixels a side"
         return None
@@ -110,7 +128,8 @@ class Format:
         return words + list(dict.fromkeys(parts))
 
     def _too_long(self, key, value):
-        return self.name == "JPEG" and key in ("exif", "xmp", "comment") and len(value) > _LARGEST_IN_JPEG
+        limited = ("exif", "xmp", "comment") if self.name == "JPEG" else ("comment",)
+        return key in limited and len(value) > _LARGEST_IN_SEGMENT
 
 
 _PICTURE = ("L", "LA", "RGB", "RGBA")
@@ -156,6 +175,39 @@ FORMATS = {
             codec="jpegxl",
             signatures=(b"\xff\x0a", b"\0\0\0\x0cJXL \r\n\x87\n"),
         ),
+        Format(
+            "JPEG 2000",
+            (".jp2",),
+            _PICTURE,
+            ("uint8", "uint16", "int8", "int16"),
+            _COMMON | {"comment", "iptc", "photoshop", "premultiplied", "boxes"},
+            codec="jpeg2000",
+            signatures=(b"\0\0\0\x0cjP  \r\n\x87\n",),
+            read_as_well=(".jpx", ".jpf"),
+            of_a_trade=True,
+        ),
+        Format(
+            "JPEG 2000 codestream",
+            (".j2k", ".j2c"),
+            ("L", "RGB"),
+            ("uint8", "uint16", "int8", "int16"),
+            frozenset({"comment"}),
+            codec="jpeg2000",
+            signatures=(b"\xff\x4f\xff\x51",),
+            of_a_trade=True,
+        ),
+        Format(
+            "OpenEXR",
+            (".exr",),
+            _PICTURE,
+            ("float32",),
+            frozenset({"dpi", "premultiplied", "exr"}),
+            codec="exr",
+            signatures=(b"v/1\x01",),
+            of_a_trade=True,
+            multiplied=True,
+            library="OpenEXR",
+        ),
         Format("BMP", (".bmp",), ("L", "RGB"), ("uint8",), frozenset({"dpi"})),
         Format(
             "NPY",
@@ -196,13 +248,22 @@ def named(path, error=InputError, table=FORMATS):
     if suffix not in known:
         what = f"extension {suffix!r} is not known" if suffix else "no extension"
         raise error(f"{path}: {what}; use one of {', '.join(sorted(known))}")
+    check_library(known[suffix], path, error)
     return known[suffix]
+
+
+def check_library(form, path, error=InputError):
+    """Raise `error` where the library that reads and writes the format `form` is not installed."""
+    if form.library and find_spec(form.library) is None:
+        raise error(
+            f"{path}: {form.name} needs {form.library}, which is not installed; try pip install 'tdc-cli[{form.codec}]'"
+        )
 
 
 def losses(form, media):
     """What a file of the format `form` does not keep of `media`, each with the format that does, if any: a list of str.
     """
-    able = [f for f in FORMATS.values() if f.lossless and not f.refusal(media)]
+    able = [f for f in FORMATS.values() if f.lossless and f.suggested(media)]
     said, lost = [], form.lost(media)
     if not form.lossless:
         keeping = f"; write to {able[0].extensions[0]} to keep them bit for bit" if able else ""
@@ -220,7 +281,8 @@ def losses(form, media):
 
 def check(form, media, path, table=FORMATS):
     """Raise OutputError if the format `form` cannot hold `media`; the line names the formats of `table` that can."""
+    check_library(form, path, OutputError)
     reason = form.refusal(media)
     if reason:
-        others = [f.extensions[0] for f in table.values() if not f.refusal(media)]
+        others = [f.extensions[0] for f in table.values() if f.suggested(media)]
         raise OutputError(f"{path}: {form.name} cannot hold {reason}; write to {' or '.join(others)}")

@@ -165,6 +165,13 @@ def without_thumbnails(resources):
     return None if blocks is None else b"".join(block for number, block in blocks if number not in _THUMBNAILS)
 
 
+def iptc_of(resources):
+    """IPTC within resources of Photoshop, for formats that have a place of their own for it; empty without any."""
+    block = next((block for number, block in _blocks(resources) or () if number == _IPTC), b"")
+    start = 6 + (block[6] // 2 + 1) * 2 if block else 0
+    return block[start + 4 : start + 4 + int.from_bytes(block[start : start + 4], "big")]
+
+
 def _blocks(resources):
     """Number and bytes of each resource of Photoshop, a list; None where they are damaged."""
     found, start = [], 0

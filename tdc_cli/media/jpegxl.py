@@ -8,12 +8,10 @@ References
 ISO/IEC 18181-1:2022, annexes A and D (headers of the codestream); ISO/IEC 18181-2:2021, section 9 (boxes).
 """
 
-import struct
-
 import numpy as np
 
 from ..errors import InputError
-from . import metadata
+from . import boxes, metadata
 from .limits import check_size
 from .pixels import Media
 
@@ -23,7 +21,9 @@ _RATIOS = (None, (1, 1), (12, 10), (4, 3), (3, 2), (16, 9), (5, 4), (2, 1))  # o
 _RGB, _GREY = 0, 1  # colour spaces
 _AS_SRGB = 1  # white point, or primaries
 _ALPHA, _SPOT, _PATTERN = 0, 2, 5  # kinds of further channels
-_OTHERS = {b"jumb": "content credentials (JUMBF)", b"jhgm": "gain map"}  # boxes that are not kept
+_WORDS = {b"jumb": "content credentials (JUMBF)", b"jhgm": "gain map"}
+# Boxes that are read, or not needed: an index of frames, and what makes of the pixels the JPEG that they were.
+_KNOWN = {b"JXL ", b"ftyp", b"jxll", b"jxlc", b"jxlp", b"jxli", b"jbrd", b"Exif", b"xml "}
 
 
 def decode(content, path):
@@ -31,8 +31,8 @@ def decode(content, path):
     import imagecodecs
 
     try:
-        boxes = list(_boxes(content))
-        head = _Header(_codestream(content, boxes))
+        found = list(_boxes(content))
+        head = _Header(_codestream(content, found))
         check_size(head.width, head.height, path, len(content), head.colours + len(head.further))
         if head.animated:
             raise InputError(
@@ -48,14 +48,14 @@ def decode(content, path):
         raise InputError(
             f"{path}: {values.shape[2:]} channels where its header tells {mode}; convert it to PNG or TIFF"
         )
-    kinds = {kind: data for kind, data in boxes if kind in (b"Exif", b"xml ")}
-    found = metadata.of_blocks(exif=kinds.get(b"Exif", b"")[4:], xmp=kinds.get(b"xml ", b""))
+    kinds = {kind: data for kind, data in found if kind in (b"Exif", b"xml ")}
+    beside = metadata.of_blocks(exif=kinds.get(b"Exif", b"")[4:], xmp=kinds.get(b"xml ", b""))
     if head.premultiplied:
-        found["premultiplied"] = True
-    left = [words for kind, words in _OTHERS.items() if any(kind == box for box, _ in boxes)]
+        beside["premultiplied"] = True
+    left = [boxes.words(kind, _WORDS) for kind in dict.fromkeys(kind for kind, _ in found) if kind not in _KNOWN]
     if head.profiled:
         left.append("colour profile")
-    return Media(values, mode, str(path), "", found, "JPEG XL", metadata.left_out(path, left))
+    return Media(values, mode, str(path), "", beside, "JPEG XL", metadata.left_out(path, left))
 
 
 def encode(media, form, quality=None):
@@ -68,14 +68,10 @@ def encode(media, form, quality=None):
     )
     exif = metadata.with_resolution(kept.get("exif", b""), kept["dpi"]) if "dpi" in kept else kept.get("exif")
     if exif:
-        content += _box(b"Exif", bytes(4) + exif.removeprefix(b"Exif\0\0"))
+        content += boxes.box(b"Exif", bytes(4) + exif.removeprefix(b"Exif\0\0"))
     if "xmp" in kept:
-        content += _box(b"xml ", kept["xmp"])
+        content += boxes.box(b"xml ", kept["xmp"])
     return content
-
-
-def _box(kind, data):
-    return struct.pack(">I4s", 8 + len(data), kind) + data
 
 
 def _boxes(content):
@@ -84,27 +80,15 @@ def _boxes(content):
     """
     import imagecodecs
 
-    start = 0 if not content.startswith(_CODESTREAM) else len(content)
-    while start < len(content):
-        size, kind = struct.unpack(">I4s", content[start : start + 8])
-        head = 8
-        if size == 1:
-            (size,), head = struct.unpack(">Q", content[start + 8 : start + 16]), 16
-        end = start + size if size else len(content)
-        if end > len(content) or end < start + head:
-            raise metadata.Damage("a part of it is cut short")
-        data = content[start + head : end]
-        if kind == b"brob":
-            kind, data = data[:4], imagecodecs.brotli_decode(data[4:])
-        yield kind, data
-        start = end
+    for kind, data in boxes.of(content) if not content.startswith(_CODESTREAM) else ():
+        yield (data[:4], imagecodecs.brotli_decode(data[4:])) if kind == b"brob" else (kind, data)
 
 
-def _codestream(content, boxes):
+def _codestream(content, found):
     """The codestream, or its first part."""
     if content.startswith(_CODESTREAM):
         return content
-    for kind, data in boxes:
+    for kind, data in found:
         if kind in (b"jxlc", b"jxlp"):
             return data if kind == b"jxlc" else data[4:]
     raise metadata.Damage("it holds no picture")

@@ -121,14 +121,26 @@ def of_blocks(exif, xmp):
     """Metadata of a file that holds EXIF, without its resolution elsewhere, and XMP as blocks of bytes, either of which
     may be empty.
     """
+    noted = _of_bytes(exif)
+    return _known(dpi=_resolution(noted), exif=_packed(noted), xmp=_plain_xmp(xmp))
+
+
+def orientation(exif):
+    """Orientation that EXIF, a block of bytes that may be empty, notes; 1 where it notes none."""
+    turn = _of_bytes(exif).get(ORIENTATION, 1)
+    return turn if turn in range(1, 9) else 1
+
+
+def _of_bytes(exif):
+    """Pillow's Exif of a block of bytes; empty where it is damaged."""
     from PIL import Image
 
     noted = Image.Exif()
     try:
         noted.load(exif)
     except DAMAGE:
-        noted = Image.Exif()
-    return _known(dpi=_resolution(noted), exif=_packed(noted), xmp=_plain_xmp(xmp))
+        return Image.Exif()
+    return noted
 
 
 def left_out(path, items):

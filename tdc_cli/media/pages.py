@@ -44,6 +44,8 @@ class Pages:
         InputError
             It is not clear which is meant.
         """
+        if self.infrared:
+            _check_sizes(pages, path)
         page = self._page(pages, path)
         scans = [other for other in pages if other is not page and _is_infrared(other, page)]
         if not self.infrared:
@@ -79,6 +81,19 @@ def _is_infrared(page, other):
     """Whether a page may be an infrared scan of another: grey, of the size of a page in colours."""
     alike = (page.imagelength, page.imagewidth) == (other.imagelength, other.imagewidth)
     return alike and page.samplesperpixel == 1 and other.samplesperpixel >= 3
+
+
+def _check_sizes(pages, path):
+    """Raise InputError where pages in grey and in colours are there, but none of the same size."""
+    greys = [page for page in pages if page.samplesperpixel == 1]
+    colours = [page for page in pages if page.samplesperpixel >= 3]
+    if greys and colours and not any(_is_infrared(grey, page) for grey in greys for page in colours):
+        sizes = [f"{page.imagewidth}x{page.imagelength}" for page in (greys[0], colours[0])]
+        raise InputError(
+            f"{path}: page {greys[0].index}, in grey, is {sizes[0]} pixels and page {colours[0].index}, in colours, "
+            f"{sizes[1]}; `mask=ir` needs an infrared scan of the size of the colours: scale it, or save it as a "
+            "picture with dust in white and give it as `mask`"
+        )
 
 
 def _listed(pages, last=" and "):

@@ -92,10 +92,7 @@ def in_known_mode(picture, path):
     see_through = "transparency" in picture.info
     if picture.mode in ("P", "PA"):
         target = "RGBA" if see_through or picture.mode == "PA" else "RGB"
-        return picture.convert(target), (
-            f"{path}: has a palette; it is completed and written as {target}, the known pixels in exactly the "
-            "palette's colours",
-        )
+        return picture.convert(target), (palette_note(path, target),)
     if picture.mode == "1":
         target = "LA" if see_through else "L"
         return picture.convert(target), (
@@ -104,6 +101,12 @@ def in_known_mode(picture, path):
     if picture.mode not in _MODES:
         raise InputError(f"{path}: mode {picture.mode} is not supported, only {', '.join(_MODES)}; convert it to RGB")
     return picture, ()
+
+
+def palette_note(path, mode):
+    """Note on a picture with a palette, which is completed in a mode of its own."""
+    written = f"it is completed and written as {mode}, the known pixels in exactly the palette's colours"
+    return f"{path}: has a palette; {written}"
 
 
 @contextlib.contextmanager

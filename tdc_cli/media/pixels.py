@@ -1,4 +1,4 @@
-"""`Media`, the content of a picture file, and what the frames of a clip have in common with it."""
+"""`Media`, the content of a picture file; what the frames of a clip have in common with it; levels of odd depths."""
 
 from dataclasses import dataclass, field, replace
 
@@ -65,6 +65,9 @@ class Media(Pixels):
         What the user should know about how the file was read.
     nodata : tuple of float
         Numbers that the file itself declares to stand for what is missing.
+    bits : int or None
+        Of a channel as stored, where the dtype has more: 9 to 15 in uint16. The values fill the dtype's range all the
+        same.
     """
 
     values: np.ndarray
@@ -75,6 +78,7 @@ class Media(Pixels):
     format: str = "NPY"
     notes: tuple = ()
     nodata: tuple = ()
+    bits: int | None = None
 
     @property
     def dtype(self):
@@ -112,3 +116,23 @@ class Media(Pixels):
         if opaque is not None and self.has_alpha:
             values[..., -1][opaque] = self.full_range or 1
         return replace(self, values=values)
+
+
+def widen(levels, bits):
+    """Levels of `bits` bits as uint8 or uint16 that fill the whole range, each at its own place; `narrow` is the
+    inverse.
+    """
+    if bits in (8, 16):
+        return levels
+    top = (1 << bits) - 1
+    table = np.rint(np.arange(top + 1) * (65535 / top)).astype(np.uint16)
+    return table[levels]
+
+
+def narrow(values, bits):
+    """Levels of `bits` bits nearest to uint8 or uint16 values that fill the whole range."""
+    if bits == 8 * values.dtype.itemsize:
+        return values
+    full = np.iinfo(values.dtype).max
+    top = (1 << bits) - 1
+    return np.rint(np.arange(full + 1) * (top / full)).astype(np.uint16)[values]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import InputError
-from . import formats, metadata, pillow, tiff_tags
+from . import formats, inventory, metadata, pillow, tiff_tags
 from .files import check_file
 from .limits import check_single, check_size
 from .pages import Pages
@@ -342,9 +342,10 @@ def _tags(media):
     tags = {code: tiff_tags.text(value) for code, value in described.items() if isinstance(value, str)}
     if "xmp" in media.metadata:
         tags[metadata.XMP] = tiff_tags.block(media.metadata["xmp"])
-    tags |= {
-        code: tiff_tags.block(media.metadata[key]) for code, key in tiff_tags.SHARED.items() if key in media.metadata
-    }
+    shared = {key: media.metadata[key] for key in tiff_tags.SHARED.values() if key in media.metadata}
+    if "iptc" not in shared and (iptc := inventory.iptc_of(shared.get("photoshop", b""))):
+        shared["iptc"] = iptc
+    tags |= {code: tiff_tags.block(shared[key]) for code, key in tiff_tags.SHARED.items() if key in shared}
     return tags | media.metadata.get("tags", {})
 
 

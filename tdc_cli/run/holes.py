@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from .. import holes
-from ..errors import ConfigError, InputError, MaskError
+from ..errors import ConfigError, InputError, MaskError, MaskSizeError
 from ..media import stored, tensor
 from ..media.files import digest
 from ..media.masks import Masks, read_mask, read_masks
@@ -379,7 +379,7 @@ def _white(path, source, role, meaning):
     found = marked(path, role, meaning)
     if found.shape != tuple(source.shape[:2]):
         sizes = (f"{width}x{height} pixels" for height, width in (found.shape, source.shape[:2]))
-        raise MaskError(
+        raise MaskSizeError(
             f"{role} {path} is {next(sizes)} but {source.path} is {next(sizes)}; they must have the same size"
         )
     return found

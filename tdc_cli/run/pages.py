@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from .. import media, methods
-from ..errors import ConfigError, InputError, OutputError
+from ..errors import ConfigError, InputError, MaskError, MaskSizeError, OutputError
 from ..media import files, metadata, tiff
 from ..names import STANDARD
 from .completed import completed
@@ -45,9 +45,20 @@ def plans(request):
     if given != "TIFF":
         raise InputError(f"{request.input}: is a {given} file, and `pages` is for pages of TIFF files; leave it out")
     numbers, left = tiff.page_numbers(request.input)
-    planned = [prepare(replace(request, page=number)) for number in numbers]
+    planned = [_prepared(request, number) for number in numbers]
     first = planned[0]
     return [replace(first, notes=(*first.notes, *metadata.left_out(request.input, left))), *planned[1:]]
+
+
+def _prepared(request, number):
+    """`Plan` of a page; MaskError names the page."""
+    try:
+        return prepare(replace(request, page=number))
+    except MaskSizeError as error:
+        way = f"complete this page by itself, `page={number}`, with one of its size"
+        raise MaskSizeError(f"page {number}: {error}; {way}") from error
+    except MaskError as error:
+        raise MaskError(f"page {number}: {error}") from error
 
 
 def run(planned, monitor=methods.silent):

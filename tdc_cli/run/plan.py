@@ -303,6 +303,8 @@ def _checked(request, incomplete, decision, seen):
         every = "every entry of every frame" if incomplete.in_time else "every entry"
         either = " or kept" if kept.any() else ""
         raise MaskError(f"{source.path}: {every} is missing{either}: nothing is left to complete from")
+    if kept.any() and not inside.any() and not request.keeps_nodata:
+        raise MaskError(f"keep {request.keep} marks all that is missing in {source.path}: nothing is left to fill")
     decision = with_values(request, source, decision, seen.by_value)
     if kept.any() and not request.keeps_nodata:
         decision = replace(

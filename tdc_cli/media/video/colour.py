@@ -122,26 +122,6 @@ def grey_from_full(levels, bits, coding):
     return _levels(levels.astype(np.float32) * (spread / ((1 << bits) - 1)) + offset, bits)
 
 
-def widen(levels, bits):
-    """Levels of `bits` bits as uint8 or uint16 that fill the whole range, each at its own place; `narrow` is the
-    inverse.
-    """
-    if bits in (8, 16):
-        return levels
-    top = (1 << bits) - 1
-    table = np.rint(np.arange(top + 1) * (65535 / top)).astype(np.uint16)
-    return table[levels]
-
-
-def narrow(values, bits):
-    """Levels of `bits` bits nearest to uint8 or uint16 values that fill the whole range."""
-    if bits == 8 * values.dtype.itemsize:
-        return values
-    full = np.iinfo(values.dtype).max
-    top = (1 << bits) - 1
-    return np.rint(np.arange(full + 1) * (top / full)).astype(np.uint16)[values]
-
-
 def _scale(bits, coding):
     """Luma of black, and the distance from black to white in luma and in chroma."""
     if coding.range == FULL:

@@ -14,8 +14,8 @@ import numpy as np
 from ...errors import InputError
 from ..files import digest
 from ..limits import check_size
-from ..pixels import Media
-from . import colour
+from ..pixels import Media, widen
+from . import colour, whole
 from .clip import Clip
 from .clip_formats import ClipFormat
 from .fields import TOP, apart, first_of, woven
@@ -53,6 +53,7 @@ def read(path, form):
         for frame in _decoded(container, stream, seen):
             seen.add(frame)
         _check_whole(container, stream, seen)
+        seen.notes += whole.notes(path, form.name)
         if seen.kind is None:
             raise InputError(f"{path}: its video has no frames; get the file again")
         base = stream.time_base
@@ -265,7 +266,7 @@ def _decoded(container, stream, seen):
             if packet.stream is not stream:
                 continue
             if packet.is_corrupt:
-                raise _damaged(seen, "cut short")
+                raise _damaged(seen, "cut short, or a part is missing")
             if packet.is_keyframe:
                 seen.keys.add(packet.pts)
             for frame in decoder.decode(packet if packet.size else None):
@@ -395,7 +396,7 @@ def _values(frame, kind):
     across, down = (a, d) if a else (c, b)
     if not a:
         values = values.swapaxes(0, 1)
-    return np.ascontiguousarray(colour.widen(values[::down, ::across], kind.bits))
+    return np.ascontiguousarray(widen(values[::down, ::across], kind.bits))
 
 
 def _levels(frame, kind):

@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...errors import OutputError
+from ..pixels import narrow
 from . import colour, fields
 from .clip import DEFAULT_RATE
 from .clip_formats import CLIP_FORMATS, CODECS, FOLDER
@@ -280,7 +281,7 @@ def _frame(media, clip, pixels, coding):
     frame = av.VideoFrame(clip.shape[1], clip.shape[0], pixels)
     frame.colorspace, frame.color_range = coding.matrix, coding.range
     frame.color_primaries, frame.color_trc = coding.primaries, coding.transfer
-    levels = colour.narrow(media.values, bits)
+    levels = narrow(media.values, bits)
     if not form.is_planar or len(form.components) == 1:  # one plane with all channels
         order = {"bgr0": [2, 1, 0, 0], "bgra": [2, 1, 0, 3]}.get(pixels)
         _put(frame.planes[0], levels if order is None else levels[..., order])
@@ -341,7 +342,10 @@ def _name_of(stream):
     """What a stream holds, in words."""
     if stream.type == "attachment":
         return stream.mimetype or "of unknown kind"
-    return stream.codec_context.codec.canonical_name if stream.codec_context else stream.name or "of unknown kind"
+    if stream.codec_context:
+        return stream.codec_context.codec.canonical_name
+    # Subtitles that FFmpeg does not decode, such as teletext, have no name.
+    return getattr(stream, "name", None) or "of unknown kind"
 
 
 def _timecode(container):

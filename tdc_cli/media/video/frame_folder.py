@@ -52,6 +52,7 @@ def read_folder(path, form):
         details={"names": tuple(names)},
         source=_Files(str(path), tuple(names), first.values.shape),
         nodata=tuple(nodata),
+        bits=first.bits,
     )
 
 
