@@ -11,7 +11,7 @@ from scipy.sparse.linalg import cg
 
 # The correction of the light fades over 1 / sqrt(FADING) pixels from where it is needed, that of the rim over
 # 1 / sqrt(RIM_FADING).
-FADING, RIM_FADING = 3e-4, 0.05
+FADING, RIM_FADING = 3e-4, 0.1
 # A difference so many times the usual one counts half in the light.
 USUAL = 1.5
 # Share of the right side that the solution may leave.
