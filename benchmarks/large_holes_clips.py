@@ -130,7 +130,9 @@ def hole_figures(one, made):
     ring, inner = binary_dilation(hole, iterations=RING) & ~hole, binary_erosion(hole, iterations=2)
     changes = [np.abs(np.diff(frames.astype(float), axis=0)).mean(axis=(0, 3)) for frames in (made, one.truth)]
     flicker = [change[inner].mean() / change[ring].mean() for change in changes]
-    sharp = [np.mean([steepness(frame)[inner].mean() for frame in frames.astype(float)]) for frames in (made, one.truth)]
+    sharp = [
+        np.mean([steepness(frame)[inner].mean() for frame in frames.astype(float)]) for frames in (made, one.truth)
+    ]
     return {
         "flicker": float(flicker[0]),
         "flicker of the truth": float(flicker[1]),
