@@ -51,7 +51,7 @@ CONFIDENCE = 1.3
 OTHER_SWEEPS, SQUARE = 3, 16
 # The sources most like what is filled in are the smoothest: on flat ground with noise, where all are as good, the truth
 # is this many times as far from one as they are from each other.
-SMOOTHEST = 1.2
+SMOOTHEST = 1.27
 
 
 @dataclass(frozen=True)
