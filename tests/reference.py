@@ -231,8 +231,10 @@ def _square(plane, place, size, width):
     return plane[top : top + size, left : left + size].astype(float)
 
 
-def _better(layers, weights, allowed, size, target, found, row, column):
-    """`found`, (place, cost) of a target's source, or that at (row, column) if it may be and costs less."""
+def _better(layers, weights, allowed, favour, size, target, found, row, column):
+    """`found`, (place, cost) of a target's source, or that at (row, column) if it may be and costs less, less what each
+    is favoured by.
+    """
     height, width, channels = layers.shape
     place = row * width + column
     if not (0 <= row <= height - size and 0 <= column <= width - size and allowed[place]):
@@ -240,13 +242,13 @@ def _better(layers, weights, allowed, size, target, found, row, column):
     trust = _square(weights, target, size, width)[..., None]
     squares = trust * (_square(layers, target, size, width) - _square(layers, place, size, width)) ** 2
     cost = np.float32(squares.sum() / (max(trust.sum(), 1) * channels))
-    return (place, cost) if cost < found[1] else found
+    return (place, cost) if cost - favour[place] < found[1] - favour[found[0]] else found
 
 
-def search(layers, weights, allowed, size, targets, sources, jumps, draws, radii, new_sources, costs):
+def search(layers, weights, allowed, favour, size, targets, sources, jumps, draws, radii, new_sources, costs):
     height, width, _ = layers.shape
     for t, target in enumerate(int(target) for target in targets):
-        given = layers, weights, allowed, size, target
+        given = layers, weights, allowed, favour, size, target
         top, left = divmod(target, width)
         found = int(sources[target]), np.float32(np.inf)
         if found[0] >= 0:

@@ -205,6 +205,21 @@ def test_copies_from_one_place_are_shifted_to_meet_the_rim():
     np.testing.assert_allclose(made, values.reshape(-1, 1)[pixels], atol=0.5)
 
 
+def test_an_edge_at_the_rim_is_made_up_for_there_and_nowhere_else():
+    """Something dark reaches the hole on one side, and light ground is copied: nothing dark is drawn far into it."""
+    values = np.full((100, 120, 1), 200.0) + np.random.default_rng(0).normal(0, 2, (100, 120, 1))
+    values[20:40, 60:70] -= 100
+    hole = np.zeros(values.shape[:2], bool)
+    hole[20:40, 20:60] = True
+    pixels = np.flatnonzero(hole)
+    origins = pixels + 40 * 120
+    made = blend.copy(values, hole, np.zeros_like(hole), pixels, origins)
+    change = (made - values.reshape(-1, 1)[origins]).reshape(20, 40)
+    assert change[5:15, -1].mean() < -50
+    # 10 pixels in it would be more than 20 if all pairs counted alike.
+    assert np.abs(change[5:15, :30].mean(axis=0)).max() < 5
+
+
 def test_a_narrow_margin_is_not_passed_over_for_what_is_far():
     values, hole = np.full((96, 96, 1), 0.9), np.zeros((96, 96), bool)
     values += np.random.default_rng(0).normal(0, 0.005, values.shape)

@@ -40,7 +40,8 @@ def test_search(scene, tries):
     weights = rng.integers(0, 8, (HEIGHT, WIDTH)).astype(np.int16)
     weights[:4, :8] = 0  # a target that nothing is known of
     draws = rng.random((len(targets), 5 * tries, 2), dtype=np.float32) * 2 - 1
-    given = layers, weights, allowed, SIZE, targets, sources, np.array([1, 2, 4]), draws, 5
+    favour = rng.uniform(0, 1e4, HEIGHT * WIDTH).astype(np.float32)
+    given = layers, weights, allowed, favour, SIZE, targets, sources, np.array([1, 2, 4]), draws, 5
     found = []
     for search in (kernels.search, reference.search):
         made, costs = sources.copy(), np.empty(len(targets), np.float32)
@@ -51,6 +52,10 @@ def test_search(scene, tries):
     assert np.array_equal(np.delete(found[0][0], targets), np.delete(sources, targets))
     if tries == 3:
         assert found[0][1].min() < 20  # the repetition is found by some
+        # One that is favoured enough is taken for it, and told with what it costs.
+        favour[:] = np.where(np.arange(len(favour)) == np.flatnonzero(allowed)[7], 1e9, 0)
+        kernels.search(*given, made, costs)
+        assert (made[targets] == np.flatnonzero(allowed)[7]).any() and costs.min() >= 0
 
 
 def test_vote_and_choose(scene):

@@ -9,22 +9,26 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import cg
 
-# A correction fades over 1 / sqrt(FADING) pixels from where it is needed.
-FADING = 3e-4
-# A difference so many times the usual one counts half.
-USUAL = 3.0
+# The correction of the light fades over 1 / sqrt(FADING) pixels from where it is needed, that of the rim over
+# 1 / sqrt(RIM_FADING).
+FADING, RIM_FADING = 3e-4, 0.1
+# A difference so many times the usual one counts half in the light.
+USUAL = 1.5
 # Share of the right side that the solution may leave.
 TOLERANCE = 1e-3
 
 
 def copy(values, hole, blank, pixels, origins):
-    """Values of the pixels of a hole, copied and corrected by a smooth field so that differences of neighbours are
+    """Values of the pixels of a hole, copied and corrected by two smooth fields so that differences of neighbours are
     those at the origins.
 
-    With u the values, c the copies and e = u - c, the sum over neighbours ``(e_q - e_p - r_pq)^2`` plus ``FADING
-    e_p^2`` is least; r_pq is what the difference of copies must change to be that which both origins show (their mean),
-    and e = 0 outside of the hole. Pairs whose r_pq is far beyond what is usual count little: there two things meet that
-    do not belong together, and to make up for it would draw a haze through the hole.
+    The first is the light. With c the copies and e the field, the sum over neighbours ``(e_q - e_p - r_pq)^2`` plus
+    ``FADING e_p^2`` is least; r_pq is what the difference of copies must change to be that which both origins show
+    (their mean), and e = 0 outside of the hole. Pairs whose r_pq is far beyond what is usual count little: there two
+    things meet that do not belong together, and to make up for it would draw a haze through the hole.
+
+    The second makes up for what the first leaves at the rim of the hole, all pairs alike. It fades over a few pixels,
+    so that an edge along the rim is gone and nothing is seen of it further in.
 
     Parameters
     ----------
@@ -72,13 +76,19 @@ def copy(values, hole, blank, pixels, origins):
     first, second, change = (np.concatenate(side) for side in zip(*pairs, strict=True))
     sizes = np.linalg.norm(change, axis=1)
     usual = np.median(sizes[sizes > 0]) if sizes.any() else 1.0
-    weights = 1 / (1 + (sizes / (USUAL * usual)) ** 2)
-    degree = FADING + np.bincount(first, weights, len(pixels))
-    right = -np.stack([np.bincount(first, weights * column, len(pixels)) for column in change.T], axis=1)
+    light = _field(first, second, change, 1 / (1 + (sizes / (USUAL * usual)) ** 2), FADING, len(pixels))
+    left = np.where(second[:, None] < 0, change + light[first], 0.0)
+    return flat[origins] + light + _field(first, second, left, np.ones(len(first)), RIM_FADING, len(pixels))
+
+
+def _field(first, second, change, weights, fading, count):
+    """Values, (count, C), whose differences ``second - first`` are nearly `change`, pair by pair as far as `weights`
+    say, and that fade; a `second` below 0 has the value 0. Every pair of two with values is there twice, both ways.
+    """
+    degree = fading + np.bincount(first, weights, count)
+    right = -np.stack([np.bincount(first, weights * column, count) for column in change.T], axis=1)
     both = second >= 0
-    matrix = diags_array(degree).tocsr() - csr_array(
-        (weights[both], (first[both], second[both])), shape=(len(pixels),) * 2
-    )
+    matrix = diags_array(degree).tocsr() - csr_array((weights[both], (first[both], second[both])), shape=(count, count))
     preconditioner = diags_array(1 / degree)
-    fields = [cg(matrix, column, rtol=TOLERANCE, atol=0, M=preconditioner, maxiter=1000)[0] for column in right.T]
-    return flat[origins] + np.stack(fields, axis=1)
+    solved = [cg(matrix, column, rtol=TOLERANCE, atol=0, M=preconditioner, maxiter=1000)[0] for column in right.T]
+    return np.stack(solved, axis=1)

@@ -46,13 +46,15 @@ def core(lost):
     return deep(lost) & minimum_filter(lost, 2 * RIM + 1)
 
 
-def patch_variance(values, known):
+def patch_variance(values, known, side=SURROUNDINGS):
     """Variance within patches around every pixel, as far as they are known.
 
     Parameters
     ----------
     values : (H, W, C) ndarray of float
     known : (H, W) ndarray of bool
+    side : int
+        Of the square about a pixel whose patches are meant.
 
     Returns
     -------
@@ -64,7 +66,7 @@ def patch_variance(values, known):
         # From the middle of the range, so that little is lost in the difference of squares.
         centred = np.where(known, values[..., c], 0.0) - values[..., c][known].mean()
         first, second = (around(power, known, PATCH) for power in (centred, centred**2))
-        variance += around(np.maximum(second - first**2, 0.0), known, SURROUNDINGS)
+        variance += around(np.maximum(second - first**2, 0.0), known, side)
     return variance
 
 

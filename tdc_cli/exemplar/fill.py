@@ -20,11 +20,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.ndimage import uniform_filter
 
 from . import blend, kernels
 from .deep import around
-from .layers import layers
-from .pyramid import Level, build, nearest
+from .layers import TEXTURES, layers
+from .pyramid import Level, build, corners, nearest
 
 # Side of a patch.
 SIZE = 7
@@ -40,6 +41,9 @@ SWEEPS, PEEL_SWEEPS = 2, 8
 # Votes at the coarsest and at the finest scale, in geometric steps between; a mean change below SETTLED, in units of
 # the layers, ends them.
 COARSE_ROUNDS, FINE_ROUNDS, SETTLED = 24, 4, 0.2
+# At the finest scale a source may cost more than another by this share of how much more the colours within it vary: a
+# mean, which every estimate is, is nearest to what is smooth.
+CONTRAST = 0.3
 # Votes fall by this factor with every pixel that the middle of a patch lies deeper in the hole.
 CONFIDENCE = 1.3
 # Sweeps of the searches for other sources that measure the spread, each among one half of all, drawn in squares of this
@@ -47,7 +51,7 @@ CONFIDENCE = 1.3
 OTHER_SWEEPS, SQUARE = 3, 16
 # The sources most like what is filled in are the smoothest: on flat ground with noise, where all are as good, the truth
 # is this many times as far from one as they are from each other.
-SMOOTHEST = 1.2
+SMOOTHEST = 1.27
 
 
 @dataclass(frozen=True)
@@ -129,11 +133,11 @@ def _solve(levels, rng, tell):
             # The first estimate of a finer scale: the coarser one's sources as they are.
             _vote(level, sources, (sources >= 0).astype(np.float32), level.pixels)
             rounds = round(FINE_ROUNDS * (COARSE_ROUNDS / FINE_ROUNDS) ** (1 - k / (len(levels) - 1)))
-        weights = (~level.blank).astype(np.int16)
+        weights, favour = (~level.blank).astype(np.int16), _favour(level, CONTRAST if level is levels[0] else 0.0)
         for _ in range(rounds):
             compared = _rounded(level.layers)
             for _ in range(SWEEPS):
-                sources, costs = _sweep(level, compared, weights, level.targets, sources, level.allowed, rng)
+                sources, costs = _sweep(level, compared, weights, level.targets, sources, level.allowed, favour, rng)
             votes = _votes(level, level.targets, costs)
             if _vote(level, sources, votes, level.pixels) < SETTLED:
                 break
@@ -146,7 +150,7 @@ def _peel(level, rng):
     """
     (height, width), half = level.hole.shape, level.size // 2
     sources = np.full(level.hole.size, -1, np.int32)
-    weights = (~(level.hole | level.blank)).astype(np.int16)
+    weights, favour = (~(level.hole | level.blank)).astype(np.int16), _favour(level, 0.0)
     for ring in range(1, math.ceil(level.depth.max()) + 1):
         rows, columns = np.nonzero((level.depth > ring - 1) & (level.depth <= ring))
         if not len(rows):
@@ -157,7 +161,7 @@ def _peel(level, rng):
         )
         compared = _rounded(level.layers)
         for _ in range(PEEL_SWEEPS):
-            sources, costs = _sweep(level, compared, weights, targets, sources, level.allowed, rng, tries=6)
+            sources, costs = _sweep(level, compared, weights, targets, sources, level.allowed, favour, rng, tries=6)
         _vote(level, sources, _votes(level, targets, costs), rows * width + columns)
         weights[rows, columns] = 1
     return sources
@@ -167,15 +171,27 @@ def _rounded(compared):
     return np.clip(np.rint(compared), -kernels.LARGEST, kernels.LARGEST).astype(np.int16)
 
 
-def _sweep(level, compared, weights, targets, sources, allowed, rng, tries=1):
+def _sweep(level, compared, weights, targets, sources, allowed, favour, rng, tries=1):
     """One sweep of PatchMatch; random places are tried `tries` times at every radius. Returns the sources and the
     targets' costs.
     """
     radii = math.ceil(math.log2(max(level.hole.shape) + 1))
     draws = rng.random((len(targets), tries * radii, 2), dtype=np.float32) * 2 - 1
     found, costs = sources.copy(), np.empty(len(targets), np.float32)
-    kernels.search(compared, weights, allowed, level.size, targets, sources, JUMPS, draws, radii, found, costs)
+    kernels.search(compared, weights, allowed, favour, level.size, targets, sources, JUMPS, draws, radii, found, costs)
     return found, costs
+
+
+def _favour(level, share):
+    """A share of the variance of colours within every patch, at its top left corner, in the units of costs, (H * W,)
+    float32.
+    """
+    variance = np.zeros(level.hole.shape, np.float32)
+    for c in range(level.layers.shape[2] - TEXTURES if share else 0):
+        plane = level.layers[..., c].astype(float)
+        first, second = (uniform_filter(power, level.size) for power in (plane, plane**2))
+        variance += np.maximum(second - first**2, 0.0)
+    return (share / level.layers.shape[2] * corners(variance, level.size)).ravel()
 
 
 def _votes(level, targets, costs):
@@ -227,7 +243,7 @@ def _spread(level, values, known, copies, rng):
     patch.
     """
     height, width = level.hole.shape
-    compared, weights = _rounded(level.layers), (~level.blank).astype(np.int16)
+    compared, weights, favour = _rounded(level.layers), (~level.blank).astype(np.int16), _favour(level, CONTRAST)
     flat, squares = values.reshape(-1, values.shape[2]), np.zeros((height * width, values.shape[2]))
     origins = np.empty(len(level.pixels), np.int64)
     first = rng.random((height // SQUARE + 1, width // SQUARE + 1)) < 0.5
@@ -235,7 +251,7 @@ def _spread(level, values, known, copies, rng):
         half = level.allowed & np.kron(chosen, np.ones((SQUARE, SQUARE), bool))[:height, :width].ravel()
         sources = np.full(level.hole.size, -1, np.int32)
         for _ in range(OTHER_SWEEPS):
-            sources, costs = _sweep(level, compared, weights, level.targets, sources, half, rng)
+            sources, costs = _sweep(level, compared, weights, level.targets, sources, half, favour, rng)
         kernels.choose(~known, level.size, level.pixels, sources, _votes(level, level.targets, costs), origins)
         squares[level.pixels] += np.where(origins[:, None] >= 0, flat[origins] - copies, 0.0) ** 2
     spread = [around(plane, level.hole, level.size) for plane in np.moveaxis(squares.reshape(height, width, -1), 2, 0)]

@@ -44,7 +44,9 @@ def _sum_of_squares(layers, mine, trust, top, left, worst):
 
 
 @njit(cache=CACHE, nogil=True, error_model="numpy")
-def _search(first, last, layers, weights, allowed, size, targets, sources, jumps, draws, radii, new_sources, costs):
+def _search(
+    first, last, layers, weights, allowed, favour, size, targets, sources, jumps, draws, radii, new_sources, costs
+):
     height, width, channels = layers.shape
     last_row, last_column = height - size, width - size
     length = size * channels
@@ -60,7 +62,7 @@ def _search(first, last, layers, weights, allowed, size, targets, sources, jumps
                     mine[r, c * channels + f] = layers[top + r, left + c, f]
                     trust[r, c * channels + f] = weight
         scale = np.float32(1.0) / np.float32(max(total, 1) * channels)
-        best, lowest = sources[targets[t]], np.float32(np.inf)
+        best, lowest, found = sources[targets[t]], np.float32(np.inf), np.float32(np.inf)
         tried = 1 + 4 * len(jumps) + draws.shape[1]
         for k in range(tried):
             if k == 0:
@@ -90,15 +92,15 @@ def _search(first, last, layers, weights, allowed, size, targets, sources, jumps
             place = row * width + column
             if not allowed[place] or (k > 0 and place == best):
                 continue
-            worst = np.int64(min(lowest / scale, np.float32(4e18))) + 1
+            worst = np.int64(min((lowest + favour[place]) / scale, np.float32(4e18))) + 1
             cost = np.float32(_sum_of_squares(layers, mine, trust, row, column, worst)) * scale
-            if cost < lowest:
-                best, lowest = np.int32(place), cost
+            if cost - favour[place] < lowest:
+                best, lowest, found = np.int32(place), cost - favour[place], cost
         new_sources[targets[t]] = best
-        costs[t] = lowest
+        costs[t] = found
 
 
-def search(layers, weights, allowed, size, targets, sources, jumps, draws, radii, new_sources, costs):
+def search(layers, weights, allowed, favour, size, targets, sources, jumps, draws, radii, new_sources, costs):
     """One sweep of PatchMatch: every target tries the sources of its neighbours, moved along, and places around its
     own.
 
@@ -113,6 +115,8 @@ def search(layers, weights, allowed, size, targets, sources, jumps, draws, radii
         0 to 7: how much a pixel of a target counts.
     allowed : (H * W,) bool ndarray
         Patches that may be sources.
+    favour : (H * W,) float32 ndarray
+        By how much a source may cost more than another and be taken for it.
     size : int
     targets : (T,) int64 ndarray
     sources : (H * W,) int32 ndarray
@@ -134,6 +138,7 @@ def search(layers, weights, allowed, size, targets, sources, jumps, draws, radii
         layers,
         weights,
         allowed,
+        favour,
         size,
         targets,
         sources,

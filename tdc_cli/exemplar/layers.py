@@ -7,6 +7,8 @@ from scipy.ndimage import uniform_filter
 SPAN = 510
 # Colours compared; more channels are compared by so many principal components.
 MOST_CHANNELS = 4
+# Layers of texture, which come after the colours.
+TEXTURES = 2
 # Weight of texture in a squared difference, in Newson et al. 50.
 TEXTURE = 50
 
@@ -27,7 +29,7 @@ def layers(values, known, width):
 
     Returns
     -------
-    (H, W, min(C, MOST_CHANNELS) + 2) float32 ndarray
+    (H, W, min(C, MOST_CHANNELS) + TEXTURES) float32 ndarray
         0 where not known, but for gradients, which are means of what is known nearby.
     """
     seen = values[known]

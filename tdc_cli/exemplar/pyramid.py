@@ -48,7 +48,7 @@ class Level:
     def of(cls, layers, hole, blank, copyable, size):
         known = ~(hole | blank)
         return cls(nearest(layers, known), hole, blank, _allowed(copyable & known, size), size,
-                   np.flatnonzero(_corners(maximum_filter(hole, size), size)), np.flatnonzero(hole),
+                   np.flatnonzero(corners(maximum_filter(hole, size), size)), np.flatnonzero(hole),
                    distance_transform_edt(hole))  # fmt: skip
 
 
@@ -58,8 +58,8 @@ def nearest(layers, known):
     return layers[rows, columns]
 
 
-def _corners(plane, size):
-    """Value of (H, W) `plane` in the middle of every patch, at its top left corner; False where a patch would leave the
+def corners(plane, size):
+    """Value of (H, W) `plane` in the middle of every patch, at its top left corner; 0 where a patch would leave the
     picture.
     """
     half, (height, width) = size // 2, plane.shape
@@ -73,7 +73,7 @@ def _allowed(copyable, size):
     in the middle.
     """
     for inner in range(size, 0, -2):
-        found = _corners(minimum_filter(copyable, inner, mode="constant"), size)
+        found = corners(minimum_filter(copyable, inner, mode="constant"), size)
         if np.count_nonzero(found) >= LEAST_SOURCES:
             break
     return found.ravel()

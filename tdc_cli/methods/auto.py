@@ -2,8 +2,8 @@
 posterior knows.
 
 Where no hole is deep (`tdc_cli.exemplar.deep`) the result is that of `patches`, bit for bit. In a deep hole its
-estimate is kept where its variance is at most a share of the variance of the surroundings; where it is more, the mean
-says less than it leaves open, and the pixel is filled with what looks right, what was predicted beside it being known.
+estimate is kept where it explains at least a share of the variance within patches; where it explains less, it is more of
+a smear than of a picture, and the pixel is filled with what looks right, what was predicted beside it being known.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 from scipy.ndimage import binary_opening, find_objects
 
-from ..exemplar.deep import core, deep, patch_variance
+from ..exemplar.deep import PATCH, around, core, deep, patch_variance
 from ..tensor import check_observed
 from . import Completion, Part, exemplar, patches, patches_clip, silent
 from .exemplar_clip import as_given, by_frame, fill_clip
@@ -30,9 +30,10 @@ class Config(patches.Config):
 
     line: float = parameter(
         0.5,
-        "In deep holes, share of the variance of the surroundings that an estimate may leave open; what leaves more is "
-        "invented.",
+        "In deep holes, share of the variance within patches that an estimate may leave open, its own variance being "
+        "the rest; what leaves more is invented.",
         ge=0,
+        le=1,
     )
 
 
@@ -171,10 +172,16 @@ def _box(lost):
 
 
 def _sure(mean, sd, known, lost, line):
-    """Pixels, (H, W), whose estimates leave open at most the share `line` of the variance of the known pixels around,
-    channels together; none in the cores of what is `lost`.
+    """Pixels, (H, W), whose estimates leave open at most the share `line` of their variance, channels together; none in
+    the cores of what is `lost`.
+
+    What the estimates explain is their own variance within patches: where they are a smear it is next to nothing,
+    whatever edges there are nearby.
     """
-    sure = ((sd**2).sum(axis=2) <= line * patch_variance(mean, known)) & ~core(lost)
+    estimated = ~(known | core(lost))
+    explained = patch_variance(mean, estimated, PATCH)
+    left = around((sd**2).sum(axis=2), estimated, PATCH)
+    sure = (left <= line * (left + explained)) & estimated
     # Without specks that are predicted, which nothing known is next to.
     return binary_opening(sure | known, np.ones((3, 3))) & ~known
 
