@@ -33,13 +33,14 @@ HEIGHT, WIDTH, FRAMES = 20, 24, 6
 COMMANDS = ("COMPLETE_IMAGE", "COMPLETE_VIDEO", "COMPLETE_TENSOR", "SYNTH")  # as environment variables name them
 VARYING = ("timing", "environment", "version", "versions", "seconds", "peak_memory", "machine")  # keys of JSON
 
-# Seconds in text: of runs, of a table's last column, of a summary.csv, of a page; and the note on compiling, which a
-# later run lacks.
+# Seconds in text: of runs, of a table's last column, of a summary.csv; the note on compiling, which a later run lacks;
+# and seconds of an index.
 TIMES = (
     (r"\b\d[\d.,]*\s?s\b", "# s"),
     (r"^(\S+ .*) \d+\.\d$", r"\1 #"),
     (r"^(\S+,(?:done|skipped),.*,)[\d.]+,$", r"\1#,"),
     (r"^tdc: note: # s went into compiling.*\n", ""),
+    (r'<td class="number"( data-value="[\d.]+")?>\d+\.\d</td>', "<td>#</td>"),
 )
 
 # Options that keep a method short.

@@ -379,7 +379,7 @@ SLIPS = [
     (coherent_rows_together, "collapsed", COHERENT, 1000),
     (coherent_precision_without_determinant, "literal", COHERENT, 500),
     (metropolis_without_jacobian, "collapsed", COHERENT, 1500),
-    (scale_without_jacobian, "literal", COHERENT, 1500),
+    (scale_without_jacobian, "literal", COHERENT, 500),
     (noise_precision_with_half, "literal", LEARNT, 4000),
     (constant_noise_without_half, "collapsed", CONSTANT_ALONE, 8000),
     (mixture_weights_without_counts, "literal", PLAIN, 300),
