@@ -106,8 +106,8 @@ FAULTS = (
     Fault("metrics.py", "np.sqrt(error / size)", "(error / size)", METRICS),
     Fault("metrics.py", "self._unit * sums[2] / sums[3]", "sums[2] / sums[3]", METRICS),
     Fault("metrics.py", 'found["mae"] * unit}', 'found["mae"]}', METRICS),
-    Fault("metrics.py", "    known = np.isfinite(truth)\n    # A single", "    known = ~np.isinf(truth)\n    # A single",
-          "tests/test_tensors.py -k metrics|truth"),
+    Fault("metrics.py", "    known = np.isfinite(truth)\n    # A single",
+          "    known = ~np.isinf(truth)\n    # A single", "tests/test_tensors.py -k metrics|truth"),
     # Model.
     Fault("model/conditionals.py", "priors.kappa_rate + variances / 2.0", "priors.kappa_rate + variances",
           MODEL + "rate"),

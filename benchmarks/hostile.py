@@ -153,7 +153,8 @@ RESULTS = {
     "--output",
     "--plot",
 }
-TRAPS = ("numpy", "click", "PIL", "scipy", "numba", "av", "tifffile", "sitecustomize", "json", "secrets", "tdc_cli")
+# Not tdc_cli itself: under ``python -m`` that would be the program.
+TRAPS = ("numpy", "click", "PIL", "scipy", "numba", "av", "tifffile", "sitecustomize", "json", "secrets", "signal")
 
 
 def put(path, kind, rng, known):
@@ -376,8 +377,9 @@ def _fork(chosen, act, beside):
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
             os.close(stream)
-        sys.stdin = open(0, closefd=False)
-        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False, errors="backslashreplace")
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115 - as long as the process lives, as the two others
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", closefd=False, errors="backslashreplace")  # noqa: SIM115
         sys.argv = ["tdc", *chosen]
         act()
         code = _ended()
@@ -475,9 +477,8 @@ def one(seed, beside, program):
 def load():
     """Import all that the program may need, and compile or load what the methods need, so that forks have it."""
     for module in pkgutil.walk_packages(tdc_cli.__path__, "tdc_cli."):
-        if not module.name.endswith("__main__"):
-            with contextlib.suppress(ImportError):  # of a library that is not installed
-                importlib.import_module(module.name)
+        with contextlib.suppress(ImportError):  # of a library that is not installed
+            importlib.import_module(module.name)
     folder = tempfile.mkdtemp()
     Image.fromarray(np.random.default_rng(0).integers(0, 255, (40, 44, 3), dtype=np.uint8)).save(f"{folder}/a.png")
     for method in sorted(set(METHODS)):

@@ -1,12 +1,14 @@
 """``tdc``, also as ``python -m tdc_cli``: the door, which answers Ctrl-C while the rest is still being loaded."""
 
 import os
-import signal
 import sys
 
 
 def main():
     """Run the program; see `tdc_cli.cli.main`."""
+    from . import interrupts  # when the current folder is forgotten, which may hold files named as what this imports
+
+    interrupts.begin()
     try:
         from .cli.main import main as command
 
@@ -14,8 +16,8 @@ def main():
     except KeyboardInterrupt:
         print("tdc: interrupted", file=sys.stderr)
         sys.exit(130)
-    finally:  # all is done, and what a signal would do to Python's own ending nobody wants to read
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    finally:
+        interrupts.end()
 
 
 def forget_the_current_folder():

@@ -16,6 +16,12 @@ import threading
 AGAIN_SECONDS = 0.5  # between a signal and the next time that it is raised
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C. Python itself, once a KeyboardInterrupt has passed through code that was given as text, as that of data
+    classes is, would end with a signal in place of an exit code; it takes no notice of classes derived from it.
+    """
+
+
 class Terminated(KeyboardInterrupt):
     """Another program, as the system before it goes down, asked this one to end: the same is cleaned up as after
     Ctrl-C.
@@ -90,36 +96,53 @@ def check():
         raise _signals.raised
 
 
+def begin():
+    """Have Ctrl-C raise `Interrupted` from now on, while the program is being loaded."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def end():
+    """Ignore Ctrl-C from now on: all is done, and nobody wants to read what it would do to Python's own ending."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _interrupt(number, frame):
+    raise Interrupted
+
+
 @contextlib.contextmanager
 def listening():
     """Within the block, in the main thread, signals do what this module says, unless somebody has said what they do.
 
     They wait wherever no `heard` lets them through; what still waits at the end of the block is forgotten.
     """
-    hooks = {signal.SIGINT: (signal.default_int_handler, _hear), signal.SIGTERM: (signal.SIG_DFL, _hear)}
+    usual = (signal.SIG_DFL, signal.default_int_handler, _interrupt)
+    hooks = {signal.SIGINT: _hear, signal.SIGTERM: _hear}
     if hasattr(signal, "setitimer"):
-        hooks[signal.SIGALRM] = (signal.SIG_DFL, _raise_again)
+        hooks[signal.SIGALRM] = _raise_again
     if threading.current_thread() is not threading.main_thread():
         hooks = {}
-    ours = {number: usual for number, (usual, _) in hooks.items() if signal.getsignal(number) is usual}
+    before = {number: signal.getsignal(number) for number in hooks}
+    ours = {number: handler for number, handler in before.items() if handler in usual}
     unraisable, held_before = sys.unraisablehook, _mine.held
     _signals.raised, _mine.held = None, True
     sys.unraisablehook = _told_by(unraisable)
     try:
         for number in ours:
-            signal.signal(number, hooks[number][1])
+            signal.signal(number, hooks[number])
         yield
     finally:
         if hasattr(signal, "SIGALRM") and signal.SIGALRM in ours:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        for number, usual in ours.items():
-            signal.signal(number, usual)
+        for number, handler in ours.items():
+            signal.signal(number, handler)
         sys.unraisablehook, _signals.raised, _mine.held = unraisable, None, held_before
 
 
 def _hear(number, frame):
     """Handler of both signals."""
-    _signals.raised = Terminated if number == signal.SIGTERM else KeyboardInterrupt
+    _signals.raised = Terminated if number == signal.SIGTERM else Interrupted
     if hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is _raise_again:
         signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS, AGAIN_SECONDS)
     _raise_again(number, frame)

@@ -74,7 +74,7 @@ def test_a_clip_is_measured_as_its_frames_together(size):
     frames = np.stack([np.roll(TRUTH, k, axis=0) for k in range(3)]) / 255
     estimates = np.clip(frames + stream(0, 7).normal(0, 0.1, frames.shape), 0, 1)
     observed = stream(0, 6).random(frames.shape) < 0.7
-    clip = metrics.ClipMeasures(size, size)
+    clip = metrics.ClipMeasures(2 * size, size)
     for number, of_frame in enumerate(zip(frames * size, estimates * size, observed)):
         clip.add(number, *of_frame)
     measured = clip.result()[0]
@@ -84,9 +84,9 @@ def test_a_clip_is_measured_as_its_frames_together(size):
         ("incomplete", np.where(observed, estimates, 0), np.ones_like(observed)),
     ):
         error = (frames - made)[of]
-        assert measured[key]["psnr"] == pytest.approx(-10 * np.log10((error**2).mean())), key
+        assert measured[key]["psnr"] == pytest.approx(10 * np.log10(4 / (error**2).mean())), key
         assert measured[key]["rre"] == pytest.approx(np.sqrt((error**2).sum() / (frames[of] ** 2).sum())), key
         assert measured[key]["mae"] == pytest.approx(size * np.abs(error).mean()), key
-    one = metrics.compare(frames[0] * size, estimates[0] * size, observed[0], size)[0]["all"]
+    one = metrics.compare(frames[0] * size, estimates[0] * size, observed[0], 2 * size)[0]["all"]
     assert one["mae"] == pytest.approx(size * np.abs(frames[0] - estimates[0]).mean())
     assert one["psnr"] == pytest.approx(measured["frames"][0]["psnr"])

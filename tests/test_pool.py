@@ -35,6 +35,8 @@ TRAPS = (
     "json",
     "pickle",
     "random",
+    "signal",
+    "contextlib",
     "tempfile",
     "socket",
     "struct",

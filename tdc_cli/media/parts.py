@@ -225,7 +225,8 @@ def check_own(folder):
     name = contents.foreign(folder)
     if name is not None:
         raise OutputError(
-            f"{folder}: holds {name}, which no run of tdc has written as it is; give an empty folder or a new name, or remove what is there"
+            f"{folder}: holds {name}, which no run of tdc has written as it is; give an empty folder or a new name, or "
+            "remove what is there"
         )
 
 
