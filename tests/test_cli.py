@@ -369,8 +369,8 @@ def test_what_makes_no_sense_is_refused_before_any_work(complete, options, line)
         (["a.png", "-o", "."], "a.png: is the input itself; name another file"),
         (["none.png", "-o", "b.png"], "none.png: no such file"),
         (["a.png", "-o", "b.xyz"],
-         "b.xyz: extension '.xyz' is not known; use one of .bmp, .exr, .j2c, .j2k, .jp2, .jpeg, .jpg, .jxl, .npy, .png, "
-         ".tif, .tiff, .webp"),
+         "b.xyz: extension '.xyz' is not known; use one of .bmp, .exr, .j2c, .j2k, .jp2, .jpeg, .jpg, .jxl, .npy, "
+         ".png, .tif, .tiff, .webp"),
         (["a.png", "-o", "b.png", "--method", "magic"], None),
     ],
 )

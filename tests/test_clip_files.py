@@ -68,10 +68,29 @@ def test_frames_of_a_folder_must_be_alike(tmp_path):
     (tmp_path / "a2.png").unlink()
     with pytest.raises(
         InputError,
-        match=r": no frames; files of .bmp, .exr, .j2c, .j2k, .jp2, .jpeg, .jpf, .jpg, .jpx, .jxl, .mpo, .npy, .png, .tif, "
-        r".tiff, .webp in it are taken",
+        match=r": no frames; files of .bmp, .exr, .j2c, .j2k, .jp2, .jpeg, .jpf, .jpg, .jpx, .jxl, .mpo, .npy, .png, "
+        r".tif, .tiff, .webp in it are taken",
     ):
         read_clip(tmp_path)
+
+
+@pytest.mark.parametrize("output", ["b.mkv", "b.tif", "b.npy", "b.png", "b"])
+def test_what_the_frames_of_a_folder_hold_is_kept_or_told(tdc, output):
+    exif = Image.Exif()
+    exif[270] = "roll 7"
+    Path("scan").mkdir()
+    for k in range(2):
+        Image.open("a.png").save(f"scan/{k}.png", exif=exif, dpi=(300, 300))
+    result = tdc("complete-video", "scan", "-o", output, "--mask", "m.png", "--method", "linear")
+    assert result.exit_code == 0, result.stderr
+    told = result.stderr.partition("cannot hold all that the frames have: without ")[2].partition("\n")[0]
+    if output == "b":
+        assert not told and Image.open("b/0.png").getexif()[270] == "roll 7"
+    elif output == "b.tif":
+        assert told == "EXIF; write to a folder of frames to keep it"
+        assert abs(float(Image.open("b.tif").tag_v2[282]) - 300) < 0.01
+    else:
+        assert told == "resolution, EXIF; write to a folder of frames to keep it"
 
 
 def test_a_folder_with_other_files_is_not_replaced(tmp_path):

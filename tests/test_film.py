@@ -326,6 +326,22 @@ def test_fields_are_completed_each_by_itself_and_stay_in_order(tdc, name, output
             assert np.abs(read.values - moment.astype(float))[row::2][logo[row::2]].mean() < 12
 
 
+def test_halved_chroma_of_fields_lies_where_the_standard_says(folder):
+    """A ramp of chroma that each field samples at its own rows is a ramp again in all rows of the frame."""
+    at = np.arange(HEIGHT // 2)
+    rows = 2 * (2 * (at // 2) + np.where(at % 2, 0.75, 0.25)) + at % 2  # of the frame, of each row of chroma
+    frame = av.VideoFrame(WIDTH, HEIGHT, "yuv420p")
+    for plane, level in zip(frame.planes, (np.full(HEIGHT, 128.0), 60 + 3 * rows, np.full(HEIGHT // 2, 128.0))):
+        plane.update(np.repeat(np.rint(level).astype(np.uint8)[:, None], plane.line_size, axis=1))
+    write_container("a.mkv", [with_flag(frame, "top")] * 2, rate=25, codec="ffv1", pixels="yuv420p")
+    clip = read_clip("a.mkv")
+    assert clip.fields is not None
+    blue = next(clip.frames()).values[4:-4, 0, 2].astype(float)
+    ideal = (128 - 16) * 255 / 219 + 1.772 * 255 / 224 * (60 + 3 * np.arange(4, HEIGHT - 4) - 128)
+    inside = (ideal > 5) & (ideal < 250)
+    assert inside.sum() > 20 and np.abs(blue - ideal)[inside].max() < 2.1  # chroma is rounded, and so is blue
+
+
 def test_a_method_that_looks_along_time_sees_fields(tdc):
     """What moves by three pixels a field is followed from field to field: frame by frame every second one would jump
     back.

@@ -124,7 +124,8 @@ def test_closed_streams_are_one_line(folder):
         (["a.png", "-o", "b.png", "--format", "jpg"], "b.png: its extension says .png but --format jpg; leave one out"),
         (
             ["a.png", "-o", "b"],
-            "b: no extension; use one of .bmp, .exr, .j2c, .j2k, .jp2, .jpeg, .jpg, .jxl, .npy, .png, .tif, .tiff, .webp",
+            "b: no extension; use one of .bmp, .exr, .j2c, .j2k, .jp2, .jpeg, .jpg, .jxl, .npy, .png, .tif, .tiff, "
+            ".webp",
         ),
         (
             ["a.png", "-o", "-", "--quality", "90"],

@@ -14,6 +14,10 @@ from .clip_formats import CLIP_FORMATS, CODECS, FOLDER, QUALITY, extensions, nam
 __all__ = ["CLIP_FORMATS", "CODECS", "QUALITY", "Clip", "check_clip", "extensions", "named", "read_clip", "write_clip"]
 
 
+# What pictures hold beside their pixels, in the words of `formats.METADATA`, that the pages of a TIFF keep.
+_KEPT_BY_PAGES = ("colour profile", "resolution")
+
+
 def read_clip(path):
     """Open a clip: a file, or a folder of frames.
 
@@ -107,6 +111,13 @@ def check_clip(path, clip, *, codec=None, quality=None):
         name = "a folder of frames" if form.name == FOLDER else form.name
         notes.append(
             f"{name} cannot hold all that the input has: without {', '.join(described)}; write to .tif to keep it"
+        )
+    kept = _KEPT_BY_PAGES if form.name == "TIFF" else ()
+    beside = [words for words in clip.details.get("beside", ()) if words not in kept]
+    if beside and form.name != FOLDER:
+        notes.append(
+            f"{form.name} cannot hold all that the frames have: without {', '.join(beside)}; write to a folder of frames "
+            "to keep it"
         )
     if clip.times is None and (chosen or animation):
         notes.append(

@@ -19,6 +19,9 @@ MATRICES = {
 RGB_MATRIX, BT709, UNSPECIFIED, BT601 = 0, 1, 2, 6
 LIMITED, FULL = 1, 2
 SRGB_TRANSFER = 13
+# Where halved chroma lies between the two rows of a field that share it, of the even and of the odd field (ITU-T H.262,
+# 6.1.1.8; H.264, 6.2).
+_FIELD_ROWS = (0.25, 0.75)
 _HIGH = 720  # rows from which on an untagged clip is taken for high definition, as players do
 
 
@@ -49,7 +52,7 @@ class Coding:
         return replace(self, matrix=matrix, range=self.range or (FULL if full else LIMITED))
 
 
-def to_rgb(luma, blue, red, bits, coding):
+def to_rgb(luma, blue, red, bits, coding, field=None):
     """Red, green and blue of a picture in luma and chroma.
 
     Parameters
@@ -60,6 +63,9 @@ def to_rgb(luma, blue, red, bits, coding):
     bits : int
         Of each of them.
     coding : Coding
+    field : int or None
+        0 where the rows are the even ones of an interlaced frame, 1 where they are the odd ones: halved chroma lies a
+        quarter of a row higher or lower then.
 
     Returns
     -------
@@ -70,7 +76,7 @@ def to_rgb(luma, blue, red, bits, coding):
     offset, spread, spread_chroma = _scale(bits, coding)
     y = (luma.astype(np.float32) - offset) / spread
     middle = 1 << (bits - 1)
-    u, v = (_enlarged((plane.astype(np.float32) - middle) / spread_chroma, luma.shape) for plane in (blue, red))
+    u, v = (_enlarged((p.astype(np.float32) - middle) / spread_chroma, luma.shape, field) for p in (blue, red))
     rgb = np.empty((*luma.shape, 3), dtype=np.float32)
     rgb[..., 0] = y + 2 * (1 - share_red) * v
     rgb[..., 2] = y + 2 * (1 - share_blue) * u
@@ -78,7 +84,7 @@ def to_rgb(luma, blue, red, bits, coding):
     return _levels(rgb * np.float32((1 << bits) - 1), bits)
 
 
-def from_rgb(rgb, bits, coding, size):
+def from_rgb(rgb, bits, coding, size, field=None):
     """Luma and chroma of a picture in red, green and blue; see `to_rgb`.
 
     Parameters
@@ -89,6 +95,8 @@ def from_rgb(rgb, bits, coding, size):
     coding : Coding
     size : (h, w)
         Of the chroma planes.
+    field : int or None
+        See `to_rgb`.
 
     Returns
     -------
@@ -102,7 +110,7 @@ def from_rgb(rgb, bits, coding, size):
     chroma = [(blue - y) / (2 * (1 - share_blue)), (red - y) / (2 * (1 - share_red))]
     return [
         _levels(y * spread + offset, bits),
-        *(_levels(_reduced(plane, size) * spread_chroma + middle, bits) for plane in chroma),
+        *(_levels(_reduced(plane, size, field) * spread_chroma + middle, bits) for plane in chroma),
     ]
 
 
@@ -141,14 +149,15 @@ def _factors(size, whole):
     return tuple(-(-w // s) for s, w in zip(size, whole))
 
 
-def _enlarged(plane, shape):
+def _enlarged(plane, shape, field):
     """Chroma for every pixel, linear between the samples.
 
     A sample lies between the rows and on the first of the columns that share it, as MPEG-2, H.264 and H.265 have it
-    unless they say otherwise.
+    unless they say otherwise; in the fields of an interlaced frame see `_FIELD_ROWS`.
     """
     rows, columns = _factors(plane.shape, shape)
-    return _between(_between(plane, rows, shape[0], (rows - 1) / 2).T, columns, shape[1], 0).T
+    first = (rows - 1) / 2 if field is None or rows != 2 else _FIELD_ROWS[field]
+    return _between(_between(plane, rows, shape[0], first).T, columns, shape[1], 0).T
 
 
 def _between(plane, factor, count, offset):
@@ -161,13 +170,17 @@ def _between(plane, factor, count, offset):
     return plane[lower] * (1 - weight) + plane[np.minimum(lower + 1, len(plane) - 1)] * weight
 
 
-def _reduced(plane, size):
+def _reduced(plane, size, field):
     """Chroma of fewer samples: means over rows, and over columns with half weights on the neighbours; see `_enlarged`.
     """
     rows, columns = _factors(size, plane.shape)
     if rows > 1:
         padded = np.pad(plane, ((0, size[0] * rows - len(plane)), (0, 0)), mode="edge")
-        plane = padded.reshape(size[0], rows, -1).mean(axis=1)
+        shared = padded.reshape(size[0], rows, -1)
+        if field is None or rows != 2:
+            plane = shared.mean(axis=1)
+        else:
+            plane = (1 - _FIELD_ROWS[field]) * shared[:, 0] + _FIELD_ROWS[field] * shared[:, 1]
     if columns > 1:
         padded = np.pad(plane, ((0, 0), (columns - 1, columns - 1 + size[1] * columns - plane.shape[1])), mode="edge")
         weights = np.concatenate([np.arange(1, columns + 1), np.arange(columns - 1, 0, -1)]) / columns**2

@@ -403,19 +403,20 @@ def _levels(frame, kind):
     """(H, W) or (H, W, C) ndarray of levels of `kind.bits` bits."""
     planes = _planes(frame, kind)
     if kind.interlaced:  # the rows of a field have chroma of their own
-        return woven(*(_levels_of(list(field), kind) for field in zip(*map(apart, planes))))
+        each = enumerate(zip(*map(apart, planes)))
+        return woven(*(_levels_of(list(rows), kind, number) for number, rows in each))
     return _levels_of(planes, kind)
 
 
-def _levels_of(planes, kind):
-    """Levels of the planes of a frame, or of a field."""
+def _levels_of(planes, kind, field=None):
+    """Levels of the planes of a frame, or of a field, 0 of the even rows and 1 of the odd ones."""
     alpha = planes.pop() if kind.mode in ("LA", "RGBA") else None
     if kind.mode in ("L", "LA"):
         colours = colour.grey_to_full(planes[0], kind.bits, kind.coding)[..., None]
     elif kind.coding.matrix == colour.RGB_MATRIX:
         colours = np.stack(planes, axis=-1)
     else:
-        colours = colour.to_rgb(*planes, kind.bits, kind.coding)
+        colours = colour.to_rgb(*planes, kind.bits, kind.coding, field)
     if alpha is not None:
         return np.concatenate([colours, alpha[..., None]], axis=-1)
     return colours[..., 0] if kind.mode == "L" else colours

@@ -298,7 +298,8 @@ def _frame(media, clip, pixels, coding):
         size = frame.planes[1].height, frame.planes[1].width
         if clip.fields:  # the rows of a field have chroma of their own
             size = size[0] // 2, size[1]
-            each = [colour.from_rgb(rows, bits, coding, size) for rows in fields.apart(levels[..., :3])]
+            pair = enumerate(fields.apart(levels[..., :3]))
+            each = [colour.from_rgb(rows, bits, coding, size, number) for number, rows in pair]
             planes = [*(fields.woven(*pair) for pair in zip(*each)), *alpha]
         else:
             planes = [*colour.from_rgb(levels[..., :3], bits, coding, size), *alpha]

@@ -31,7 +31,7 @@ def read_folder(path, form):
             "not"
         )
     hashed = hashlib.sha256()
-    first, notes, nodata = None, {}, {}
+    first, notes, nodata, beside = None, {}, {}, {}
     for name in names:
         media = read(Path(path) / name)
         first = first or media
@@ -39,6 +39,7 @@ def read_folder(path, form):
         hashed.update(f"{media.sha256}  {name}\n".encode("utf-8", "surrogateescape"))
         notes |= dict.fromkeys(media.notes if not notes else ())  # all frames are alike
         nodata |= dict.fromkeys(media.nodata)
+        beside |= dict.fromkeys(FORMATS["NPY"].lost(media))
     sha256 = hashed.hexdigest()
     return Clip(
         str(path),
@@ -49,7 +50,7 @@ def read_folder(path, form):
         first.values.dtype,
         first.mode,
         notes=tuple(notes),
-        details={"names": tuple(names)},
+        details={"names": tuple(names), "beside": tuple(beside)},
         source=_Files(str(path), tuple(names), first.values.shape),
         nodata=tuple(nodata),
         bits=first.bits,
