@@ -56,8 +56,9 @@ def test_a_mask_pixel_of_just_the_threshold_is_missing(missing):
     assert missing("--mask", "w.png")[1, :5].tolist() == [False, False, False, True, False]
 
 
-def test_a_mask_of_one_is_white(missing):
-    np.save("w.npy", mask_of([1]).astype(np.uint8))
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])
+def test_a_mask_of_one_is_white(missing, dtype):
+    np.save("w.npy", mask_of([1]).astype(dtype))
     assert missing("--mask", "w.npy")[1, :2].tolist() == [True, False]
 
 
