@@ -101,7 +101,8 @@ def test_a_page_that_is_named_is_completed_alone(tdc):
             "cs",
             ["--mask", "ir"],
             "scan.tif: page 1, in grey, is 24x20 pixels and page 0, in colours, 96x80; --mask ir needs an infrared "
-            "scan of the size of the colours: scale it, or save it as a picture with dust in white and give it as --mask",
+            "scan of the size of the colours: scale it, or save it as a picture with dust in white and give it as "
+            "--mask",
         ),
         (
             "cii",

@@ -116,8 +116,8 @@ def check_clip(path, clip, *, codec=None, quality=None):
     beside = [words for words in clip.details.get("beside", ()) if words not in kept]
     if beside and form.name != FOLDER:
         notes.append(
-            f"{form.name} cannot hold all that the frames have: without {', '.join(beside)}; write to a folder of frames "
-            "to keep it"
+            f"{form.name} cannot hold all that the frames have: without {', '.join(beside)}; write to a folder of "
+            "frames to keep it"
         )
     if clip.times is None and (chosen or animation):
         notes.append(

@@ -55,8 +55,8 @@ class Clip(Pixels):
         What is to be kept beside the frames. Of a container ``aspect`` (width to height of a pixel, Fraction),
         ``coding`` (`colour.Coding`), ``codec`` (str) and of interlaced video ``fields`` (which comes first, see
         `fields`); of an animation ``plays`` (how often it is shown, 0 without end) and ``durations`` (of the frames in
-        seconds, tuple of Fraction); of a folder ``names`` (of its files, tuple of str) and ``beside`` (words for what its
-        pictures hold beside the pixels, tuple of str).
+        seconds, tuple of Fraction); of a folder ``names`` (of its files, tuple of str) and ``beside`` (words for what
+        its pictures hold beside the pixels, tuple of str).
     source : Source
     nodata : tuple of float
         Numbers that the file itself declares to stand for what is missing.
