@@ -268,3 +268,33 @@ def test_clips_that_are_divided_have_deep_holes_in_one_region(tdc):
         made[:, ~lost], truth[:, ~lost]
     )
     assert made[:, deep(lost)].std() > 0.5 * truth[:, deep(lost)].std()  # no smear
+
+
+def test_grain_and_variants_of_a_hole_that_is_partly_predicted(tdc):
+    """Grain falls on what was predicted alone; the answers differ in what was invented, and the page shows them."""
+    _, lost = hole_in_waves(0.0)
+    rows, columns = np.mgrid[:64, :72]
+    truth = 0.2 + 0.002 * rows + 0.006 * columns + np.random.default_rng(0).normal(0, 0.002, lost.shape)
+    np.save("p.npy", truth)
+    Image.fromarray(np.uint8(255 * lost)).save("m.png")
+    few = ["--param", "passes=1", "--param", "start=field"]
+
+    def answer(name, *more):
+        done = tdc("complete-image", "p.npy", "-o", name, "--mask", "m.png", "--json", *few, *more)
+        assert done.exit_code == 0, done.stderr
+        return json.loads(done.stdout)
+
+    report = answer("plain.npy")
+    predicted = lost.sum() - report["invented"]
+    assert 0 < predicted < lost.sum()
+    assert answer("grain.npy", "--grain")["invented"] == report["invented"]
+    answer("both.npy", "--grain", "--variants", 2, "--html", "h.html")
+    plain, grain, first, second = (np.load(f"{name}.npy") for name in ("plain", "grain", "both-1", "both-2"))
+    assert np.count_nonzero((grain != plain)[lost]) == predicted
+    assert np.array_equal(first, grain)
+    assert np.count_nonzero((second != first)[lost & (grain == plain)]) > 0.5 * report["invented"]
+    for made in (grain, first, second):
+        assert np.array_equal(made[~lost], truth[~lost])
+    with open("h.html", encoding="utf-8") as page:
+        text = page.read()
+    assert 'data-name="variant_2"' in text and f"{report['invented']} pixels were invented" in text

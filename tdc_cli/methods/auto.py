@@ -2,8 +2,8 @@
 posterior knows.
 
 Where no hole is deep (`tdc_cli.exemplar.deep`) the result is that of `patches`, bit for bit. In a deep hole its
-estimate is kept where it explains at least a share of the variance within patches; where it explains less, it is more of
-a smear than of a picture, and the pixel is filled with what looks right, what was predicted beside it being known.
+estimate is kept where it explains at least a share of the variance within patches; where it explains less, it is more
+of a smear than of a picture, and the pixel is filled with what looks right, what was predicted beside it being known.
 """
 
 from dataclasses import asdict, dataclass, replace
