@@ -96,7 +96,7 @@ class Tuned:
     deep_size: int = 8
     deep_members: int = 96
     # The nearest patches of a group alone are estimated, by what all of them say ("The nearest of a group"): usually,
-    # and where most is missing or holes are strokes.
+    # and in the last passes, where most is missing or where holes are strokes.
     members: int = 64
     estimated: int = 16
     more_estimated: int = 32
@@ -238,9 +238,10 @@ def schedules_for(observed, config, wanted=None):
     wider = replace(_scaled(late, TUNED.wider, widest), passes=wide, members=config.members or TUNED.wide_members)
     finer = replace(
         _scaled(late, TUNED.finer, most), passes=fine, members=config.members or TUNED.fine_members,
-        estimated=TUNED.estimated, step=1.0, momentum=0.0, share=TUNED.fine_share,
+        estimated=TUNED.more_estimated, step=1.0, momentum=0.0, share=TUNED.fine_share,
     )  # fmt: skip
     again, end = _denser(late, back, TUNED.dense, config), _denser(late, last, TUNED.densest, config)
+    end = replace(end, estimated=TUNED.more_estimated)
     wide_end = _denser(wider, last, TUNED.densest, config) if wide else end
     usual = Schedule(
         _without_empty(main, wider), _without_empty(again, wide_end, _denser(finer, fine, TUNED.dense, config))
