@@ -240,8 +240,8 @@ def schedules_for(observed, config, wanted=None):
         _scaled(late, TUNED.finer, most), passes=fine, members=config.members or TUNED.fine_members,
         estimated=TUNED.more_estimated, step=1.0, momentum=0.0, share=TUNED.fine_share,
     )  # fmt: skip
-    again, end = _denser(late, back, TUNED.dense, config), _denser(late, last, TUNED.densest, config)
-    end = replace(end, estimated=TUNED.more_estimated)
+    again = _denser(late, back, TUNED.dense, config)
+    end = _denser(replace(late, estimated=TUNED.more_estimated), last, TUNED.densest, config)
     wide_end = _denser(wider, last, TUNED.densest, config) if wide else end
     usual = Schedule(
         _without_empty(main, wider), _without_empty(again, wide_end, _denser(finer, fine, TUNED.dense, config))
