@@ -109,7 +109,8 @@ def test_a_folder_with_other_files_is_not_replaced(tmp_path):
     (tmp_path / "out" / "mine.txt").touch()
     with pytest.raises(
         OutputError,
-        match=r"out: holds mine.txt, which no run of tdc has written as it is; give an empty folder or a new name, or remove what is there",
+        match=r"out: holds mine.txt, which no run of tdc has written as it is; "
+        "give an empty folder or a new name, or remove what is there",
     ):
         write_clip(media, tmp_path / "out", clip, replace=True)
     (tmp_path / "empty").mkdir()

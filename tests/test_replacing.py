@@ -79,7 +79,10 @@ def test_a_folder_with_anything_that_no_run_has_written_stays(tdc, frames, chang
     else:
         os.remove("out/.tdc-contents.json")
     before = tree()
-    words = f"out: holds {name}, which no run of tdc has written as it is; give an empty folder or a new name, or remove what is there"
+    words = (
+        f"out: holds {name}, which no run of tdc has written as it is; "
+        "give an empty folder or a new name, or remove what is there"
+    )
     refused(tdc(*CLIP, *HOLES, "--overwrite"), words)
     assert tree() == before
 
@@ -112,7 +115,8 @@ def test_what_comes_into_a_folder_while_it_is_replaced_is_kept(tdc, frames, monk
     result = tdc(*CLIP, *HOLES, "--seed", "1", "--overwrite")
     refused(
         result,
-        "out: holds mine.txt, which no run of tdc has written as it is; give an empty folder or a new name, or remove what is there",
+        "out: holds mine.txt, which no run of tdc has written as it is; "
+        "give an empty folder or a new name, or remove what is there",
         code=1,
     )
     assert Path("out/mine.txt").read_text() == "mine" and Path("out/0.png").read_bytes() == before
