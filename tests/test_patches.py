@@ -1089,7 +1089,7 @@ def test_parameters_are_taken_and_reported(patched, tdc):
     wanted = {
         "start": "field",
         "size": 6,
-        "members": 48,
+        "members": 64,
         "window": 18,
         "stride": 6,
         "global_in_start": 0.0,
