@@ -190,8 +190,8 @@ def test_what_makes_no_sense_is_refused_before_any_work(tdc, tree, inputs, more,
 
 def test_nothing_that_says_what_is_missing_is_one_line(tdc, tree):
     result = tdc("complete-image", "in", "-o", "out")
-    line = ("tdc: nothing says what is missing; give --mask FOLDER (a mask for every picture, white = missing), or "
-            "--missing-ratio 0.5 to hide half of whole pictures\n")  # fmt: skip
+    line = ("tdc: nothing says what is missing; give --mask FOLDER (a mask for every picture, white = missing), "
+            "--mask FILE (one for all), or --missing-ratio 0.5 to hide half of whole pictures\n")  # fmt: skip
     assert (result.exit_code, result.stderr) == (2, line)
     values = smooth(20, 24).astype(np.float32)
     values[3:5] = np.nan

@@ -219,11 +219,23 @@ def test_a_palette_in_jpeg_2000_becomes_its_colours(tdc):
     palette = plain_codecs.box(b"pclr", struct.pack(">HB3B", 4, 3, 7, 7, 7) + colours.tobytes())
     palette += plain_codecs.box(b"cmap", b"".join(struct.pack(">HBB", 0, 1, k) for k in range(3)))
     content = jp2(index, header=palette).replace(struct.pack(">3BI", 1, 0, 0, 17), struct.pack(">3BI", 1, 0, 0, 16))
+    assert refused(tdc, "a.jp2", content.replace(b"cmap", b"free")).startswith("has an unusual palette; convert it")
     Path("a.jp2").write_bytes(content)
     result = tdc("complete-image", "a.jp2", "-o", "b.png", *QUICK)
     assert result.exit_code == 0, result.stderr
     assert "a.jp2: has a palette; it is completed and written as RGB" in result.stderr
     assert np.array_equal(np.asarray(Image.open("b.png"))[KNOWN], colours[index][KNOWN])
+
+
+def test_channels_of_jpeg_2000_are_the_colours_that_the_file_says(tdc):
+    def described(*colours):
+        entries = b"".join(struct.pack(">3H", channel, 0, colour) for channel, colour in enumerate(colours))
+        return jp2(smooth(20, 24), header=plain_codecs.box(b"cdef", struct.pack(">H", 3) + entries))
+
+    Path("a.jp2").write_bytes(described(3, 2, 1))
+    assert tdc("complete-image", "a.jp2", "-o", "b.jp2", *QUICK).exit_code == 0
+    assert np.array_equal(imagecodecs.jpeg2k_decode(Path("b.jp2").read_bytes())[KNOWN], smooth(20, 24)[..., ::-1][KNOWN])
+    assert refused(tdc, "a.jp2", described(1, 1, 1)).startswith("says of its channels no order that is one; convert it")
 
 
 def test_an_orientation_in_the_exif_of_jpeg_2000_is_applied(tdc):
@@ -244,7 +256,7 @@ def test_what_jpeg_2000_can_hold_beside_that_is_refused(tdc):
     )
     unnamed = jp2(smooth(20, 24, 4)).replace(b"cdef", b"free")
     assert refused(tdc, "a.jp2", unnamed) == (
-        f"has 4 channels, not all of them colours or alpha; {way}, whose channels need no names"
+        f"has 4 channels, not all of them colours or alpha; {way}"
     )
     deep = imagecodecs.jpeg2k_encode(
         np.arange(480, dtype=np.uint32).reshape(20, 24), level=0, codecformat="j2k", reversible=True, bitspersample=20

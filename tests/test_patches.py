@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from conftest import ROOT, pixels, report_of
+from conftest import ROOT, pixels, report_of, smooth
 from PIL import Image
 
 from tdc_cli import methods
@@ -835,6 +835,15 @@ def test_stages_follow_the_holes():
     assert schedule.schedules_for(scattered((60, 60, 3), 0.77), patches.Config()) == [careful]
     (only,) = schedule.schedules_for(deep, patches.Config())
     assert all(s.share == 1 and not s.uncertain for s in (*only.draft, *only.finish))
+
+
+@pytest.mark.parametrize("size", ["1x24", "24x1"])
+def test_a_picture_of_one_line_is_completed(tdc, size):
+    width, height = map(int, size.split("x"))
+    Image.fromarray(smooth(height, width)).save("line.png")
+    for method in ("patches", "auto"):
+        words = ("line.png", "-o", "out.png", "--missing-ratio", "0.4", "--method", method, "--overwrite")
+        assert tdc("complete-image", *words).exit_code == 0
 
 
 def test_the_second_schedule_is_mixed_in_where_held_out_entries_ask_for_it(monkeypatch):

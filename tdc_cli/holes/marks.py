@@ -13,6 +13,8 @@ from ..names import WHITE
 
 # A mask pixel nearer to black than this, of 255, is black but for compression.
 FAINT = 16
+# A tolerance up to this, of 255, is proposed where a colour is not there: more would take other things for holes.
+NEAR = 48
 
 
 @dataclass(frozen=True)
@@ -371,9 +373,10 @@ def from_color(colour, color, *, picture, tolerance=0, dilate=0):
     missing = farthest <= tolerance
     if not missing.any():
         nearest = int(np.ceil(farthest.min()))
+        wider = f" or `mask_tolerance={nearest}`" if nearest <= NEAR else ""
         raise MaskError(
             f"{picture}: no pixel has the color {color}; the nearest differs by {nearest} of 255: "
-            f"give another color or `mask_tolerance={nearest}`"
+            f"give another color{wider}"
         )
     missing = grown(missing, dilate)
     if missing.all():

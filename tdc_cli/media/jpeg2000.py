@@ -27,6 +27,7 @@ _SIZE, _COMMENT, _TILE, _END = b"\xff\x51", b"\xff\x64", b"\xff\x90", b"\xff\xd9
 _TEXT = 1  # kind of a comment
 _RGB, _GREY = 16, 17  # enumerated colours
 _ENUMERATED, _PROFILES = 1, (2, 3)  # ways in which colours are told
+_MAPPED = 1  # a channel that is a column of the palette
 _COLOUR, _STRAIGHT, _PREMULTIPLIED, _ALL = 0, 1, 2, 0  # kinds of channels, and that alpha is of all colours
 _INCH = Fraction(254, 10000)  # in metres
 _EXIF = UUID("4a706754-6966-6645-7869-662d3e4a5032").bytes
@@ -94,7 +95,10 @@ def decode(content, path):
             raise metadata.Damage("its picture is cut short")
         header = dict(box for kind, data in found if kind == b"jp2h" for box in reversed(list(boxes.of(data))))
         mode, premultiplied, told = _channels(main, header, path)
-        values = imagecodecs.jpeg2k_decode(content if b"pclr" in header else streams[0], numthreads=1)
+        if b"pclr" in header:
+            values = imagecodecs.jpeg2k_decode(content, numthreads=1)  # puts the channels in order as well
+        else:
+            values = _ordered(imagecodecs.jpeg2k_decode(streams[0], numthreads=1), header, path)
         known, left = _beside(found, header)
     except (*metadata.DAMAGE, RuntimeError, MemoryError) as error:
         raise metadata.damaged(path, error) from error
@@ -204,7 +208,9 @@ def _channels(main, header, path):
     count, told = len(main.depths), ()
     if b"pclr" in header:
         count = header[b"pclr"][2]
-        if count not in (1, 3) or any(depth != 7 for depth in header[b"pclr"][3 : 3 + count]):
+        plain = b"".join(struct.pack(">HBB", 0, _MAPPED, k) for k in range(count))
+        depths = header[b"pclr"][3 : 3 + count]
+        if count not in (1, 3) or any(depth != 7 for depth in depths) or header.get(b"cmap") != plain:
             raise InputError(f"{path}: has an unusual palette; {way}")
         told = (palette_note(path, _MODES[count, False]),)
     colours, kinds = _colours(header, count, path), _kinds(header)
@@ -213,7 +219,7 @@ def _channels(main, header, path):
         kinds.get(k, _COLOUR) != _COLOUR for k in range(colours)
     ):
         raise InputError(
-            f"{path}: has {count} channels, not all of them colours or alpha; {way}, whose channels need no names"
+            f"{path}: has {count} channels, not all of them colours or alpha; {way}"
         )
     return _MODES[colours, alpha is not None], alpha == _PREMULTIPLIED, told
 
@@ -233,11 +239,27 @@ def _colours(header, count, path):
 
 def _kinds(header):
     """Number of a channel to its kind, as the header says; one that is not there is a colour."""
+    return {channel: kind for channel, kind, _ in _definitions(header)}
+
+
+def _definitions(header):
+    """Of every channel that the header defines, number, kind, and number of its colour, from 1 on."""
     if b"cdef" not in header:
-        return {}
+        return []
     (count,) = struct.unpack(">H", header[b"cdef"][:2])
-    entries = [struct.unpack(">3H", header[b"cdef"][2 + 6 * k : 8 + 6 * k]) for k in range(count)]
-    return {channel: kind for channel, kind, _ in entries}
+    return [struct.unpack(">3H", header[b"cdef"][2 + 6 * k : 8 + 6 * k]) for k in range(count)]
+
+
+def _ordered(values, header, path):
+    """Decoded channels with the colours in order: a header may say that the first one is blue."""
+    places = {colour - 1: channel for channel, kind, colour in _definitions(header) if kind == _COLOUR}
+    if values.ndim == 2 or not places:
+        return values
+    colours = 1 if values.shape[2] < 3 else 3
+    if sorted(places) != list(range(colours)) or sorted(places.values()) != list(range(colours)):
+        raise InputError(f"{path}: says of its channels no order that is one; {_CONVERT.format(path)}")
+    order = [places[k] for k in range(colours)] + list(range(colours, values.shape[2]))
+    return values if order == sorted(order) else np.ascontiguousarray(values[..., order])
 
 
 def _beside(found, header):

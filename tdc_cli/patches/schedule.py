@@ -257,7 +257,8 @@ def schedules_for(observed, config, wanted=None):
 
 def _denser(settings, passes, share, config):
     """Passes with the same settings over a denser grid, a `share` of a patch apart."""
-    return replace(settings, passes=passes, stride=min(settings.size, config.stride or round(share * settings.size)))
+    stride = config.stride or max(1, round(share * settings.size))
+    return replace(settings, passes=passes, stride=min(settings.size, stride))
 
 
 def _without_empty(*stages):

@@ -137,8 +137,8 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
         raise InputError(f"{', '.join(map(str, inputs))}: {_nothing(found.ignored, recursive)}")
     if not (template.names_holes or any(_may_hold_nan(path) for path, _ in found.pictures)):
         raise ConfigError(
-            "nothing says what is missing; give `mask=FOLDER` (a mask for every picture, white = missing), or "
-            "`missing_ratio=0.5` to hide half of whole pictures"
+            "nothing says what is missing; give `mask=FOLDER` (a mask for every picture, white = missing), "
+            "`mask=FILE` (one for all), or `missing_ratio=0.5` to hide half of whole pictures"
         )
     tasks.sort(key=lambda task: natural(task.path))
     summaries = () if template.report is None else (template.report / "summary.json", template.report / "summary.csv")
