@@ -25,6 +25,7 @@ from .marks import (
     parse_box,
     parse_color,
     unit_of,
+    wrong_size,
 )
 from .patterns import (
     CLIP_PATTERNS,
@@ -65,4 +66,5 @@ __all__ = [
     "simulate_tensor",
     "tensor_axes",
     "unit_of",
+    "wrong_size",
 ]

@@ -92,10 +92,7 @@ def from_image(levels, alpha, size, *, name, picture, threshold=WHITE, invert=Fa
         Sizes differ, everything is missing, or no pixel of a mask that is not black reaches the threshold.
     """
     if levels.shape != tuple(size):
-        raise MaskSizeError(
-            f"mask {name} is {levels.shape[1]}x{levels.shape[0]} pixels but picture {picture} is {size[1]}x{size[0]}; "
-            "they must have the same size"
-        )
+        raise wrong_size(f"mask {name}", levels.shape, f"picture {picture}", size)
     notes, warnings = [], []
     levels = _to_255(levels, name)
     if alpha is not None and levels.min() == levels.max() and alpha.min() < alpha.max():
@@ -143,6 +140,12 @@ def from_image(levels, alpha, size, *, name, picture, threshold=WHITE, invert=Fa
             "`mask_dilate=2`"
         )
     return Mask(~missing, grey, tuple(notes), tuple(warnings))
+
+
+def wrong_size(what, size, other, wanted):
+    """The MaskSizeError of `what`, of a size (H, W), which is not that of `other`."""
+    sizes = [f"{width}x{height}" for height, width in (size, wanted)]
+    return MaskSizeError(f"{what} is {sizes[0]} pixels but {other} is {sizes[1]}; they must have the same size")
 
 
 def nothing_marked(what, top, threshold):

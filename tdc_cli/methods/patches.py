@@ -524,5 +524,5 @@ def warm_up(order, config, missing):
     """Compile what is needed on tiny pictures, so that compilation is not counted as work."""
     rng = np.random.default_rng(0)
     values = rng.random((12, 12, 2))
-    for share in (0.3, 0.95, 0.05)[: 3 if missing > TUNED.sparse else 2]:
+    for share in (0.3, 0.95, *([0.05] if missing > TUNED.sparse else [])):
         complete(values, rng.random(values.shape) < share, Config(passes=1), rng=rng)

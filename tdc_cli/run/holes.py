@@ -560,10 +560,7 @@ def _moving(request, clip, masks, numbers):
             "all frames, one a frame, or say with `mask_frames` which frames they are for"
         )
     if masks.size != tuple(clip.shape[:2]):
-        raise MaskError(
-            f"mask {request.mask} is {masks.size[1]}x{masks.size[0]} pixels but clip {clip.path} is "
-            f"{clip.shape[1]}x{clip.shape[0]}; they must have the same size"
-        )
+        raise holes.wrong_size(f"mask {request.mask}", masks.size, f"clip {clip.path}", clip.shape[:2])
     top = max(holes.largest_level(levels, str(request.mask)) for levels, _ in masks.frames())
     unit = holes.unit_of(top, str(request.mask))
     if 0 < top * unit < request.mask_threshold and not request.invert_mask:

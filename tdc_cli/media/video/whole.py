@@ -35,8 +35,6 @@ def notes(path, name):
     return [f"{path}: {words}" for words in look(path)] if look else []
 
 
-
-
 def _of_transport(path):
     """Words on MPEG-TS: packets of each stream count from 0 to 15 and begin again."""
     content = np.memmap(path, np.uint8, "r")
