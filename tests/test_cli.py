@@ -576,7 +576,7 @@ def test_parameters_from_a_configuration_file(complete):
 def test_a_dry_run_writes_nothing(complete):
     result = complete("--mask", "m.png", "--report", "r.json", "--dry-run")
     assert result.exit_code == 0 and sorted(os.listdir()) == ["a.png", "m.png"]
-    assert result.stdout == ("a.png: 48 of 1440 entries missing (3.3%) by mask m.png, to be completed by biharmonic\n"
+    assert result.stdout == ("a.png: 16 of 480 pixels missing (3.3%) by mask m.png, to be completed by biharmonic\n"
                              "  image: b.png\n  report: r.json\n  about 1 s on one core and 90 MB\n")  # fmt: skip
     assert json.loads(complete("--mask", "m.png", "--dry-run", "--json").stdout)["missing"]["count"] == 48
 

@@ -469,7 +469,7 @@ def test_a_dry_run_tells_chunks_and_cost_and_writes_nothing(run):
     before = sorted(os.listdir())
     shown = run("--missing-ratio", 0.3, "--dry-run", "--chunk", 4)
     assert shown.stdout.splitlines() == [
-        "a.npy: 10 frames of 24x20, 30.0% of the entries missing, 10 frames to be completed by field",
+        "a.npy: 10 frames of 24x20, 4320 of 14400 entries missing (30.0%), 10 frames to be completed by field",
         "  clip: b.npy",
         "  3 chunks of up to 10 frames, overlaps and all, about 1 s on one core and 130 MB",
     ]

@@ -253,7 +253,7 @@ def test_a_dry_run_says_where_the_holes_come_from(tdc, options, words):
     Path("x.png").write_bytes(plain_codecs.png(transparent(4, np.uint8)))
     result = tdc("complete-image", "x.png", "-o", "y.png", *QUICK, *options, "--dry-run")
     assert (
-        f"48 of 1440 entries missing (3.3%) {words}, to be completed by biharmonic" in result.stdout
+        f"16 of 480 pixels missing (3.3%) {words}, to be completed by biharmonic" in result.stdout
         and not os.path.exists("y.png")
     )
     planned = json.loads(tdc("complete-image", "x.png", "-o", "y.png", *QUICK, *options, "--dry-run", "--json").stdout)

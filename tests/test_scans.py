@@ -195,7 +195,7 @@ def test_every_page_is_completed_and_the_file_is_whole_again(tdc):
     Image.fromarray(np.where(dust, 255, 0).astype(np.uint8)).save("dust.png")
     how = ["complete-image", "scan.tif", "-o", "b.tif", "--pages", "all", "--mask", "dust.png", *QUICK]
     dry = tdc(*how, "--dry-run")
-    assert dry.exit_code == 0 and dry.stdout.count("entries missing") == 3 and not Path("b.tif").exists()
+    assert dry.exit_code == 0 and dry.stdout.count("pixels missing") == 3 and not Path("b.tif").exists()
     result = tdc(*how)
     assert result.exit_code == 0, result.stderr
     assert (

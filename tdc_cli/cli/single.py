@@ -167,26 +167,23 @@ def _regions(plan):
 def _describe(plan, as_json):
     """Print what a dry run would do."""
     from ..run.describe import describe
+    from ..run.report import dumps, missing_in_words
 
     if as_json:
-        from ..run.report import dumps
-
         click.echo(dumps(describe(plan)).encode(errors="backslashreplace"), nl=False)
         return
     source, missing, in_time = plan.source, plan.missing, plan.incomplete.in_time
+    lacks = missing_in_words(plan.described, missing)
     if in_time:
         changed = sum(plan.changed(number) for number in range(source.count))
         line = (
-            f"{source.path}: {source.count} frames of {source.shape[1]}x{source.shape[0]}, {missing['ratio']:.1%} of "
-            f"the entries missing, {changed} frames to be completed by {plan.method.name}"
+            f"{source.path}: {source.count} frames of {source.shape[1]}x{source.shape[0]}, {lacks}, "
+            f"{changed} frames to be completed by {plan.method.name}"
         )
     else:
         which = {"mask": missing["mask"], "color": plan.request.mask_color}.get(missing["source"])
         how = SAID_BY[missing["source"]] + (f" {which}" if which else "")
-        line = (
-            f"{source.path}: {missing['count']} of {plan.incomplete.entries} entries missing ({missing['ratio']:.1%}) "
-            f"{how}, to be completed by {plan.method.name}"
-        )
+        line = f"{source.path}: {lacks} {how}, to be completed by {plan.method.name}"
     echo(line)
     for name, path in plan.request.outputs.items():
         echo(f"  {name}: {path}")

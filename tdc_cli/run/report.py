@@ -135,8 +135,8 @@ SCHEMA = {
                         {"count": {"type": "integer"}, "coverage90": _SHARE},
                         nullable=True,
                         description="observed entries hidden to calibrate the standard deviations, and the share of "
-                                    "them inside their 90 % interval, each half judged by the scale fitted to the "
-                                    "other",
+                        "them inside their 90 % interval, each half judged by the scale fitted to the "
+                        "other",
                     ),
                 },
                 nullable=True,
@@ -163,7 +163,7 @@ SCHEMA = {
                         "type": ["array", "null"],
                         "items": _object({"frame": _COUNT, "psnr": _NUMBER, "ssim": _NUMBER, "missing_psnr": _NUMBER}),
                         "description": "of every frame of a clip, whose PSNR above is of the pooled squared error, and "
-                                       "SSIM the mean",
+                        "SSIM the mean",
                     },
                 },
                 nullable=True,
@@ -183,7 +183,7 @@ SCHEMA = {
             "invented": {
                 **_COUNT,
                 "description": "pixels that were copied from what looks alike: their standard deviation is the spread "
-                               "among equally good sources, and no interval; absent where everything was predicted",
+                "among equally good sources, and no interval; absent where everything was predicted",
             },
             "variants": {
                 "type": "array",
@@ -274,17 +274,10 @@ class Report:
 
     def summary(self):
         """A few lines of text for a human, a list."""
-        missing = self.missing
-        count, of, what = missing["count"], math.prod(self.input["shape"]), "entries"
-        if self.input["mode"] != "tensor":
-            pixels, channels = _places(self.input), _channels(self.input)
-            of = pixels * channels
-            if count == missing["pixels"] * channels:
-                count, of, what = missing["pixels"], pixels, "pixels"
         main = next(iter(self.outputs), None)
         name = self.outputs.get(main, self.input["path"])
         lines = [
-            f"{'standard output' if name == '-' else name}: {count} of {of} {what} missing ({missing['ratio']:.1%}), "
+            f"{'standard output' if name == '-' else name}: {missing_in_words(self.input, self.missing)}, "
             f"{self.method['name']}, {self.timing['complete']:.1f} s"
         ]
         full = {"uint8": 255, "uint16": 65535}.get(self.input["dtype"])
@@ -325,6 +318,19 @@ class Report:
             if key != main:
                 lines.append(f"  {key}: {path}")
         return lines
+
+
+def missing_in_words(described, missing):
+    """Such as ``48 of 1440 entries missing (3.3%)``, of the entries `input` and `missing` of a report; of a picture or
+    clip in pixels, if those that lack anything lack all of their channels.
+    """
+    count, of, what = missing["count"], math.prod(described["shape"]), "entries"
+    if described["mode"] != "tensor":
+        pixels, channels = _places(described), _channels(described)
+        of = pixels * channels
+        if count == missing["pixels"] * channels:
+            count, of, what = missing["pixels"], pixels, "pixels"
+    return f"{count} of {of} {what} missing ({missing['ratio']:.1%})"
 
 
 def _short(size):
