@@ -254,7 +254,7 @@ def test_a_dry_run_tells_regions_memory_and_time(tdc, holes):
 def test_a_picture_beyond_the_memory_is_refused_in_one_line_with_the_way_out(tdc, holes, memory_, region, monkeypatch):
     np.save("a.npy", heights("float32"))
     if region:  # an estimate of a small picture that is beyond it
-        monkeypatch.setattr(division, "cost", lambda method, entries, missing, deep=0, channels=1: (1.0, 2.5e9))
+        monkeypatch.setattr(division, "cost", lambda *_, **more: (1.0, 2.5e9))
     words = ["complete-image", "a.npy", "-o", "b.npy", "--mask", "h.png", *QUICK, "--memory", memory_]
     result = tdc(*words, *(["--region", region] if region else []))
     assert result.exit_code == 2 and result.stderr.startswith("tdc: a.npy: ") and result.stderr.count("\n") == 1
@@ -291,9 +291,7 @@ def test_less_memory_makes_smaller_regions_and_says_which(tdc, holes, monkeypatc
     np.save("a.npy", heights("float32"))
     monkeypatch.setattr(division, "WHOLE", 0)
     monkeypatch.setattr(division, "SIDES", (128, 64, 32))
-    monkeypatch.setattr(
-        division, "cost", lambda method, entries, missing, deep=0, channels=1: (1.0, 1e8 + 1e4 * entries)
-    )
+    monkeypatch.setattr(division, "cost", lambda method, entries, *_, **more: (1.0, 1e8 + 1e4 * entries))
     words = ["complete-image", "a.npy", "--mask", "h.png", "--method", "biharmonic", "-o"]
     plenty, little = tdc(*words, "b.npy", "--memory", "2G"), tdc(*words, "c.npy", "--memory", "255M")
     assert (plenty.exit_code, plenty.stderr.count("regions of")) == (0, 0)

@@ -19,9 +19,12 @@ class Cost:
     ----------
     each, missing : float
         Microseconds for every entry, for every missing entry.
+    near : float
+        Microseconds for every entry that lies near a missing one, within a patch or so, of methods that work on all of
+        a patch.
     most : float
-        Of all microseconds for missing entries, at most so many for every entry: patches that many of them touch are
-        worked on once.
+        Of clips, of all microseconds for missing entries at most so many for every entry: patches that many of them
+        touch are worked on once.
     deep : float
         In place of `missing` for every missing entry inside of deep holes, of a method that tells these apart.
     small : float or None
@@ -42,6 +45,7 @@ class Cost:
     space_missing: float = 0.0
     first: float = 0.0
     small: float | None = None
+    near: float = 0.0
     most: float = math.inf
     deep: float = 0.0
 
@@ -57,8 +61,8 @@ COSTS = {
     "tdc_cli.methods.field": Cost(1.5, 5, 120e6, 50),
     "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 2400),
     "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300),
-    "tdc_cli.methods.auto": Cost(0.5, 150, 250e6, 60, first=15, deep=45),
-    "tdc_cli.methods.patches": Cost(0.5, 150, 250e6, 60, first=15),
+    "tdc_cli.methods.auto": Cost(3, 36, 250e6, 60, first=15, near=16, deep=45),
+    "tdc_cli.methods.patches": Cost(3, 36, 250e6, 60, first=15, near=16),
     "tdc_cli.methods.datc": Cost(100, 0, 200e6, 300, small=900),
     "tdc_cli.peers.fbcp": Cost(25, 0, 80e6, 500),
     "tdc_cli.peers.fbcp_image": Cost(15, 0, 80e6, 500),
@@ -83,7 +87,7 @@ CLIP_COSTS = dict.fromkeys(
 )  # fmt: skip
 
 
-def cost(method, entries, missing, deep=0, channels=1):
+def cost(method, entries, missing, deep=0, near=None, channels=1, *, learns=True):
     """Seconds of one core and bytes that completing a picture takes.
 
     Parameters
@@ -93,20 +97,27 @@ def cost(method, entries, missing, deep=0, channels=1):
     entries, missing : int
     deep : int
         Missing entries inside of deep holes.
+    near : int or None
+        Entries near missing ones, these too; None: all.
     channels : int
+    learns : bool
+        False: of a region, what is learnt once is learnt elsewhere.
 
     Returns
     -------
     (float, float)
     """
-    return _cost(COSTS[method.module], entries, missing, deep, missing / channels if method.by_channel else missing)
+    together = missing / channels if method.by_channel else missing
+    near = entries if near is None else near
+    return _cost(COSTS[method.module], entries, missing, deep, together, near, FIRST if learns else 0)
 
 
-def _cost(each, entries, missing, deep, together):
+def _cost(each, entries, missing, deep, together, near=0, first=FIRST):
     """Seconds and bytes, of `together` missing entries at a time."""
     rate = each.each if each.small is None or entries > SMALL else each.small
     of_missing = min(each.missing * (missing - deep), each.most * entries) + each.deep * deep
-    seconds = 1e-6 * (rate * entries + of_missing + each.first * min(entries, FIRST)) if missing else 0.0
+    of_missing += each.near * max(0, near - deep)
+    seconds = 1e-6 * (rate * entries + of_missing + each.first * min(entries, first)) if missing else 0.0
     return seconds, each.space + each.space_each * entries + each.space_missing * together
 
 

@@ -93,7 +93,8 @@ def _of_frame(request, method, config, incomplete, seen):
     if not count and not known:
         return Division((), False, 1, *cost(method, entries, count))
     channels = 1 if request.kind != PICTURE else entries // int(np.prod(source.shape[:2]))
-    seconds, space = cost(method, entries, count, _deep(seen, channels, count), channels)
+    near = entries if seen.coverage is None else seen.coverage.near(*box[1:])
+    seconds, space = cost(method, entries, count, _deep(seen, channels, count), near, channels)
     whole = Division((Region(box, box),), False, 1, seconds, space)
     margin = method.margin(config) if request.kind == PICTURE else None
     if request.region is not None and request.region != "whole" and margin is None:
@@ -138,7 +139,8 @@ def _of_frame(request, method, config, incomplete, seen):
         notes.append(f"{workers} regions are worked on at a time, to keep to {words_of(allowed)} of memory")
     sampled = min(SAMPLES * SAMPLE**2 * channels, entries)
     seconds = (
-        sum(cost(method, *window)[0] for window in windows) + cost(method, sampled, round(sampled * count / entries))[0]
+        sum(cost(method, *window, learns=False)[0] for window in windows)
+        + cost(method, sampled, round(sampled * count / entries), near=round(sampled * near / entries))[0]
     )
     return Division(regions, True, workers, seconds, _together(held, largest, workers), tuple(notes))
 
@@ -176,11 +178,11 @@ def _together(held, largest, workers):
 
 
 def _estimated(seen, channels, plane):
-    """Entries of what is seen of a tile, those of them that are to be filled, and of these the ones inside of deep
-    holes.
+    """Entries of what is seen of a tile, those of them that are to be filled, of these the ones inside of deep holes,
+    and those near what is to be filled.
     """
     size, missing = channels * int(np.prod([end - start for start, end in plane])), seen.coverage.within(*plane)[0]
-    return size, missing, _deep(seen, channels, missing, plane)
+    return size, missing, _deep(seen, channels, missing, plane), seen.coverage.near(*plane)
 
 
 def _deep(seen, channels, missing, plane=()):
@@ -243,7 +245,7 @@ def _of_clip(request, method, config, incomplete, seen):
         return Division(regions, False, _workers(request, regions, space), seconds, space)
     total, parts = max(1, int(seen.coverage.missing.sum())), []
     for _, plane in planes:
-        size, missing, _ = _estimated(seen, channels, plane)
+        size, missing, *_ = _estimated(seen, channels, plane)
         counts = [(n, min(n * size, round(m * missing / total) if not known else n * size)) for n, m in windows]
         parts.append(clip_cost(method, size, [(n, m, _deep(seen, n * channels, m, plane)) for n, m in counts]))
     regions = tiled(regions, planes)
@@ -320,8 +322,7 @@ def _usual_length(method, entries, densest, allowed=None):
 
 
 def _check_regions(incomplete, seen, method, regions, most):
-    """Refuse regions that have nothing observed, and lost frames where the method looks at each frame alone; MaskError.
-    """
+    """Refuse regions that have nothing observed, and lost frames where the method looks at each frame alone; MaskError."""
     source = incomplete.source
     unseen = seen.counts + seen.kept == incomplete.entries
     lost = unseen & (seen.counts > 0)

@@ -1,5 +1,4 @@
-"""Frames of interlaced clips as twice as many fields of half the rows, in the order in which they were taken, and back.
-"""
+"""Frames of interlaced clips as twice as many fields of half the rows, in the order in which they were taken, and back."""
 
 from dataclasses import replace
 

@@ -148,8 +148,7 @@ class Coverage:
         return deepest * (self.missing > 0)
 
     def box(self, everything=False):
-        """Rows and columns of the blocks in which all that is missing lies, ``((row, end), (column, end))``; or of all.
-        """
+        """Rows and columns of the blocks in which all that is missing lies, ``((row, end), (column, end))``; or of all."""
         if everything:
             return tuple((0, n) for n in self.size)
         sides = [np.flatnonzero(self.missing.any(axis=axis)) for axis in (1, 0)]
@@ -159,6 +158,13 @@ class Coverage:
         """Entries to be filled and observed ones in a box, (int, int), by the blocks that begin in it."""
         box = _blocks(*rows), _blocks(*columns)
         return int(self.missing[box].sum()), int(self.seen[box].sum())
+
+    def near(self, rows, columns):
+        """Entries of a box in blocks that miss something, or lie beside one that does."""
+        lacking = np.pad(self.missing[_blocks(*rows), _blocks(*columns)] > 0, 1)
+        beside = lacking[:-2] | lacking[1:-1] | lacking[2:]
+        blocks = np.count_nonzero(beside[:, :-2] | beside[:, 1:-1] | beside[:, 2:])
+        return min(BLOCK**2 * blocks, int(np.prod([b - a for a, b in (rows, columns)]))) * self._channels
 
 
 def _sums(marked, starts):
@@ -312,8 +318,7 @@ def _grown(box, margin, size):
 
 
 def tiled(regions, planes):
-    """Every region of whole frames cut into the tiles `planes`, a list of (used, seen); in the order of their frames.
-    """
+    """Every region of whole frames cut into the tiles `planes`, a list of (used, seen); in the order of their frames."""
     return tuple(Region((r.used[0], *used), (r.seen[0], *seen)) for r in regions for used, seen in planes)
 
 

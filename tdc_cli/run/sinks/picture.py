@@ -137,4 +137,3 @@ class Sink:
         )
         traces = plan.store.facts(plan.regions[0])["traces"] if plan.regions else {}
         return page.run(report, shown, traces)
-
