@@ -1,11 +1,11 @@
 """What a run will take, from what runs have taken.
 
 A guess to plan by, within a factor of three for photographs on a processor like that of the measurements; much depends
-on how the holes lie, which it does not look at.
+on how the holes lie, of which it knows only what is near them.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import InputError
 from ..memory import limit
@@ -53,12 +53,13 @@ class Cost:
 FIRST = 250_000
 SMALL = 100_000  # as `methods.datc.SMALL`
 # Module of the method -> cost. Fitted by eye to processor time and peak memory of runs on one thread: a photograph
-# of 128x128, 256x256 and 512x512 (field and biharmonic) with scratches over 5 % and with half of the pixels missing;
-# 4000x3000 with scratches over 1 %. Small ones of datc: two tensors of 10,000 and 40,000 entries and a picture of
-# 128x128, which took 420 to 1600 each. From `fbcp` on: pictures of 256x256 or 512x512 with half of the pixels missing
-# alone.
+# of 128x128, 256x256 and 512x512 with scratches over 5 % and with half of the pixels missing; 4000x3000 with scratches
+# over 1 %. Those of field, patches and auto: 1024x1024 in 16 regions and undivided with 60 % of the entries missing
+# and beneath letters; bands of 512x512 and 10980x10980 with stripes. Small ones of datc: two tensors of 10,000 and
+# 40,000 entries and a picture of 128x128, which took 420 to 1600 each. From `fbcp` on: pictures of 256x256 or 512x512
+# with half of the pixels missing alone.
 COSTS = {
-    "tdc_cli.methods.field": Cost(1.5, 5, 120e6, 50),
+    "tdc_cli.methods.field": Cost(6, 10, 120e6, 50),
     "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 2400),
     "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300),
     "tdc_cli.methods.auto": Cost(3, 36, 250e6, 60, first=15, near=16, deep=45),
@@ -81,10 +82,12 @@ COSTS = {
 }
 
 # Of what works otherwise on clips: 20 frames of 176x144 with strokes or text over 13 % of every second one (190 and 320
-# s), with 60 % of the entries missing (260 s) and under noise (190 s), and 9 frames with strokes over one (17 s).
+# s), with 60 % of the entries missing (260 s) and under noise (190 s), and 9 frames with strokes over one (17 s). What
+# is copied: a logo of 220x90 in 48 frames of 1920x1080 (57 s).
+_COPIED = 15
 CLIP_COSTS = dict.fromkeys(
-    ("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 500, 250e6, 120, most=60, deep=45)
-)  # fmt: skip
+    ("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 500, 250e6, 120, most=60, deep=_COPIED)
+) | {"tdc_cli.methods.exemplar": replace(COSTS["tdc_cli.methods.exemplar"], missing=_COPIED)}  # fmt: skip
 
 
 def cost(method, entries, missing, deep=0, near=None, channels=1, *, learns=True):
