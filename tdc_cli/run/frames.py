@@ -244,7 +244,10 @@ def survey(incomplete, monitor, by_channel=False, undivided=None):
     ranged = incomplete.in_time and incomplete.truth is not None and incomplete.truth.dtype.kind == "f"
     for frame in incomplete.frames(pictures=incomplete.holes.looks or ranged, truth=ranged):
         lost = None if undivided is None else np.zeros(source.shape[:2], dtype=bool)
-        for rows in row_slices(frame.observed.shape):
+        whole_frame = frame.observed.all()
+        if whole_frame and coverage is not None and frame.inside:
+            coverage.add_whole()
+        for rows in () if whole_frame else row_slices(frame.observed.shape):
             observed, absent = frame.observed[rows], frame.estimated(False, (rows,))
             count = np.count_nonzero(absent)
             counts[frame.number] += count

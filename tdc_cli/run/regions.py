@@ -130,6 +130,12 @@ class Coverage:
         else:
             self.known[place] |= counts[..., None] > 0
 
+    def add_whole(self):
+        """Take in a frame of which everything is observed."""
+        high, wide = (np.minimum(BLOCK, n - np.arange(0, n, BLOCK)) for n in self.size)
+        self.seen += self._channels * np.outer(high, wide)
+        self.known[:] = True
+
     def depths(self, undivided=()):
         """How far, in pixels and at most, what is to be filled of a block is from a known entry of its channel, (h, w).
 
@@ -169,8 +175,9 @@ class Coverage:
 
 def _sums(marked, starts):
     """Entries that are marked of every block, whose rows and columns begin at `starts`."""
-    counts = marked.reshape(*marked.shape[:2], -1).sum(axis=2, dtype=np.int32)
-    return np.add.reduceat(np.add.reduceat(counts, starts[0], axis=0), starts[1], axis=1)
+    flat = marked.reshape(len(marked), -1)  # all channels of a block are neighbours
+    rows = np.add.reduceat(flat, starts[0], axis=0, dtype=np.int32)
+    return np.add.reduceat(rows, starts[1] * (flat.shape[1] // marked.shape[1]), axis=1)
 
 
 def _blocks(start, stop):
