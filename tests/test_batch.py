@@ -733,6 +733,10 @@ def test_every_method_has_a_cost():
         seconds, space = cost.cost(method, 10**6, 10**5)
         assert 0 < seconds < 10**5 and 5e7 < space < 1e10
         assert cost.cost(method, 10**6, 0)[0] == 0
+    patches = methods.get("patches")
+    seconds = cost.cost(patches, 10**6, 10**5)[0]
+    assert cost.cost(patches, 10**6, 10**5, near=2 * 10**5)[0] < seconds, "what is scattered takes longer"
+    assert cost.cost(patches, 10**6, 10**5, learns=False)[0] < seconds
     assert cost.in_words({"seconds": 59.2, "bytes": 1e9}) == "about 60 s on one core and 1000 MB"
     assert cost.in_words({"seconds": 7201, "bytes": 1}) == "about 3 h on one core and 10 MB"
     some = [{"seconds": 2.0, "bytes": 10}, {"seconds": 3.0, "bytes": 30}]

@@ -16,7 +16,7 @@ from test_rasters import GEO, KEPT, tags
 
 from tdc_cli import memory, metrics
 from tdc_cli.media import limits, stored
-from tdc_cli.run import division
+from tdc_cli.run import division, regions
 
 HEIGHT, WIDTH = 150, 300
 REGION = ["--region", "64"]
@@ -248,6 +248,20 @@ def test_a_dry_run_tells_regions_memory_and_time(tdc, holes):
         and " pixels, margins and all, 2 at a time, about 1 s on one core and " in line
     )
     assert not Path("b.npy").exists()
+
+
+def test_blocks_at_and_beside_what_is_missing_are_near_it():
+    observed = np.ones((60, 90, 3), dtype=bool)
+    observed[30, 40, 1] = observed[0, 0] = observed[59, 89, 2] = False
+    one, other = regions.Coverage(observed.shape, False), regions.Coverage(observed.shape, False)
+    one.add(observed, ~observed)
+    assert one.near((0, 60), (0, 90)) == (9 + 4 + 4) * 64 * 3
+    assert one.near((24, 40), (32, 48)) == 16 * 16 * 3, "no more than the box has"
+    one.add(np.ones_like(observed), np.zeros_like(observed))
+    other.add(observed, ~observed)
+    other.add_whole()
+    assert np.array_equal(one.seen, other.seen) and np.array_equal(one.known, other.known)
+    assert one.within((0, 60), (0, 90)) == (5, 2 * 60 * 90 * 3 - 5)
 
 
 @pytest.mark.parametrize("memory_, region", [("60M", None), ("1G", "whole")])
