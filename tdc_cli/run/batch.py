@@ -194,7 +194,8 @@ def _share_of_memory(batch, jobs):
 
 
 def _worked_on(todo, executor, jobs, ahead):
-    """Iterator over (i, Record) of the calls `todo` as they end; None in place of a Record where a worker was killed."""
+    """Iterator over (i, Record) of the calls `todo` as they end; None in place of a Record where a worker was killed.
+    """
     if executor is None and jobs <= 1:
         for i, work, request in todo:
             with interrupts.heard():

@@ -115,7 +115,8 @@ def _grained(plan, frame, estimate, invented):
 
 
 class _Open:
-    """A region whose estimates are put in their places, frame by frame; they are held from its first frame to its last."""
+    """A region whose estimates are put in their places, frame by frame; they are held from its first frame to its last.
+    """
 
     def __init__(self, region):
         self.region = region

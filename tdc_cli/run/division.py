@@ -93,7 +93,7 @@ def _of_frame(request, method, config, incomplete, seen):
     if not count and not known:
         return Division((), False, 1, *cost(method, entries, count))
     channels = 1 if request.kind != PICTURE else entries // int(np.prod(source.shape[:2]))
-    near = entries if seen.coverage is None else seen.coverage.near(*box[1:])
+    near = entries if known or seen.coverage is None else seen.coverage.near(*box[1:])
     seconds, space = cost(method, entries, count, _deep(seen, channels, count), near, channels)
     whole = Division((Region(box, box),), False, 1, seconds, space)
     margin = method.margin(config) if request.kind == PICTURE else None
@@ -112,7 +112,7 @@ def _of_frame(request, method, config, incomplete, seen):
 
     def cut(side):
         planes = tiles(seen.coverage, side, margin, everything=known, undivided=undivided)
-        return tiled((whole.regions[0],), planes), [_estimated(seen, channels, plane) for _, plane in planes]
+        return tiled((whole.regions[0],), planes), [_estimated(seen, channels, plane, known) for _, plane in planes]
 
     sides = SIDES if request.region is None else (request.region,)
     usual = next((side for side in sides if _largest(method, cut(side)[1], channels) <= REGION_BYTES), sides[-1])
@@ -177,12 +177,13 @@ def _together(held, largest, workers):
     return held + largest if workers == 1 else held + process_space() + workers * largest
 
 
-def _estimated(seen, channels, plane):
+def _estimated(seen, channels, plane, known=False):
     """Entries of what is seen of a tile, those of them that are to be filled, of these the ones inside of deep holes,
-    and those near what is to be filled.
+    and those near what is to be filled; where `known` ones are estimated too, all are near.
     """
     size, missing = channels * int(np.prod([end - start for start, end in plane])), seen.coverage.within(*plane)[0]
-    return size, missing, _deep(seen, channels, missing, plane), seen.coverage.near(*plane)
+    near = size if known else seen.coverage.near(*plane)
+    return size, missing, _deep(seen, channels, missing, plane), near
 
 
 def _deep(seen, channels, missing, plane=()):
@@ -322,7 +323,7 @@ def _usual_length(method, entries, densest, allowed=None):
 
 
 def _check_regions(incomplete, seen, method, regions, most):
-    """Refuse regions that have nothing observed, and lost frames where the method looks at each frame alone; MaskError."""
+    """Refuse regions with nothing observed, and lost frames where the method looks at each frame alone; MaskError."""
     source = incomplete.source
     unseen = seen.counts + seen.kept == incomplete.entries
     lost = unseen & (seen.counts > 0)

@@ -1,4 +1,5 @@
-"""The way of an input: `prepare` finds all that can be found before any work, `execute` completes, measures and writes."""
+"""The way of an input: `prepare` finds all that can be found before any work, `execute` completes, measures and writes.
+"""
 
 import contextlib
 import time
@@ -70,7 +71,8 @@ def execute(plan, monitor=methods.silent, executor=None):
 
 
 def _check_files(plan):
-    """Refuse to write where what was read has changed; regions of what is no longer there are of no use to a later run."""
+    """Refuse to write where what was read has changed; regions of what is no longer there are of no use to a later run.
+    """
     try:
         with interrupts.heard():
             plan.files.check()

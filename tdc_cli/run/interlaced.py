@@ -1,4 +1,5 @@
-"""Frames of interlaced clips as twice as many fields of half the rows, in the order in which they were taken, and back."""
+"""Frames of interlaced clips as twice as many fields of half the rows, in the order in which they were taken, and back.
+"""
 
 from dataclasses import replace
 

@@ -44,7 +44,9 @@ def check_paths(wanted, *, replace=False, make_folders=False, standard=(), folde
         real = os.path.realpath(path)
         for role, source in {**wanted.sources, **wanted.consulted}.items():
             # The reference may well be the input itself, but no result may replace something that is read.
-            if source is not None and (real == os.path.realpath(source) or (path.exists() and same_file(path, source))):
+            if source is not None and (
+                real == os.path.realpath(source) or (path.exists() and same_file(path, source))
+            ):
                 raise OutputError(f"{path}: is the {role} itself; name another file")
             if source is not None and _within(real, os.path.realpath(source)):
                 raise OutputError(f"{path}: lies in the folder {source}, the {role}; name a place outside of it")

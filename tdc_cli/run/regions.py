@@ -154,7 +154,7 @@ class Coverage:
         return deepest * (self.missing > 0)
 
     def box(self, everything=False):
-        """Rows and columns of the blocks in which all that is missing lies, ``((row, end), (column, end))``; or of all."""
+        """Rows and columns of the blocks that hold all that is missing, ``((row, end), (column, end))``; or of all."""
         if everything:
             return tuple((0, n) for n in self.size)
         sides = [np.flatnonzero(self.missing.any(axis=axis)) for axis in (1, 0)]
@@ -325,7 +325,7 @@ def _grown(box, margin, size):
 
 
 def tiled(regions, planes):
-    """Every region of whole frames cut into the tiles `planes`, a list of (used, seen); in the order of their frames."""
+    """Every region of whole frames cut into the tiles `planes`, a list of (used, seen); in the order of the frames."""
     return tuple(Region((r.used[0], *used), (r.seen[0], *seen)) for r in regions for used, seen in planes)
 
 

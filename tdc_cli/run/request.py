@@ -84,10 +84,10 @@ class Request:
         metavar={PICTURE: "PATH|alpha|ir", CLIP: "PATH|alpha", TENSOR: "FILE[:NAME]"},
         help={
             PICTURE: "Picture that marks the missing pixels: white = missing; or a folder that has one for every "
-            "picture; or the word alpha: what is wholly transparent in INPUT is missing, is filled and made "
-            "opaque; or the word ir: what the infrared scan on a further page of INPUT shows as dust.",
+                     "picture; or the word alpha: what is wholly transparent in INPUT is missing, is filled and made "
+                     "opaque; or the word ir: what the infrared scan on a further page of INPUT shows as dust.",
             CLIP: "Picture that marks the missing pixels of all frames, white = missing; or a folder, clip or .npy "
-            "array with one for each frame; or the word alpha: what is wholly transparent is missing.",
+                  "array with one for each frame; or the word alpha: what is wholly transparent is missing.",
             TENSOR: "Array that marks the missing entries: any number but 0 = missing.",
         },
     )
@@ -120,7 +120,7 @@ class Request:
         metavar="X,Y,W,H",
         scope=PIXELS,
         help="The pixels of this box are missing, such as a logo or a date: left, top, width and height in pixels or, "
-        "as in 5%, in percent; left and top below 0 count from the right and the bottom; may be repeated.",
+             "as in 5%, in percent; left and top below 0 count from the right and the bottom; may be repeated.",
     )
     mask_color: str | None = option(None, metavar="'#ff00ff'", scope=PIXELS, help="Pixels of this colour are missing.")
     mask_tolerance: float = option(
@@ -141,7 +141,7 @@ class Request:
         metavar={PICTURE: "nodata|PATH", CLIP: "nodata|PATH", TENSOR: "nodata|FILE[:NAME]"},
         help={
             kind: "What stays as it is, neither filled nor looked at: the word nodata, for what is missing by its "
-            f"value alone and not by the mask; or {marks}."
+                  f"value alone and not by the mask; or {marks}."
             for kind, marks in (
                 (PICTURE, "a picture that marks it in white"),
                 (CLIP, "a picture that marks it in white, for all frames"),
@@ -162,7 +162,7 @@ class Request:
             PICTURE: "What --missing-ratio hides; 'entries' takes every channel by itself.",
             CLIP: "What --missing-ratio hides in each frame; 'blocks' move, 'frames' loses whole frames.",
             TENSOR: "What --missing-ratio hides: single entries, or together all that share their indices in the named "
-            "modes, as in fibers:0,1.",
+                    "modes, as in fibers:0,1.",
         },
     )
     add_noise: float = option(
@@ -217,7 +217,7 @@ class Request:
         form="noise",
         default_words="0",
         help="Noise of the known entries, as for --add-noise, or 'auto' to learn it. 0: known entries come back bit "
-        "for bit; else they are estimated too.",
+             "for bit; else they are estimated too.",
     )
     seed: int = option(0, form="count", ge=0, help="Same seed, same bytes.")
     variants: int | None = option(
@@ -230,7 +230,7 @@ class Request:
         scope=PIXELS,
         affects_result=False,
         help="Add to what is predicted noise like that of its surroundings, which an estimate lacks; metrics are "
-        "without it.",
+             "without it.",
     )
     param: Mapping = option(
         None, form="pairs", metavar="KEY=VALUE",
@@ -248,7 +248,7 @@ class Request:
         affects_result=False,
         help={
             PICTURE: "Regions of a large picture, or files of a folder, to work on at the same time; they share the "
-            "cores.",
+                     "cores.",
             CLIP: "Regions to work on at the same time; they share the cores.",
         },
     )
@@ -269,7 +269,7 @@ class Request:
         scope=PIXELS,
         default_words="auto",
         help="Side, in pixels, of the regions that are completed one at a time; whole: rows and columns are not "
-        "divided.",
+             "divided.",
     )
     chunk: int | None = option(
         None, form="chunk", metavar="auto|N", scope=(CLIP,), default_words="auto",
@@ -290,9 +290,9 @@ class Request:
         affects_result=False,
         help={
             PICTURE: "Write the standard deviation of every entry in the output's units: .npy or .tif, or .png as a "
-            "picture.",
+                     "picture.",
             CLIP: "Write the standard deviation of every entry in the output's units: .npy, or .tif with a page for "
-            "each frame.",
+                  "each frame.",
             TENSOR: "Write the standard deviation of every entry, in the units of the output, in any of the formats.",
         },
     )
@@ -314,7 +314,7 @@ class Request:
         scope=(CLIP,),
         affects_result=False,
         help="Write a clip of the incomplete and the completed frames next to each other, and the true ones where "
-        "known.",
+             "known.",
     )
     save_incomplete: _PATH | None = option(
         None,
@@ -369,13 +369,8 @@ class Request:
     @property
     def sources(self):
         """Role to path or None, for every file that is read."""
-        read = {
-            "input": self.input,
-            "mask": self.mask,
-            "reference": self.reference,
-            "source": self.source,
-            "keep": None if self.keeps_nodata else self.keep,
-        }
+        read = {"input": self.input, "mask": self.mask, "reference": self.reference, "source": self.source,
+                "keep": None if self.keeps_nodata else self.keep}
         if self.kind != TENSOR:
             return read
         from ..media import tensor
@@ -486,14 +481,12 @@ class FolderOptions:
     """How a folder of pictures is worked through."""
 
     mask_suffix: str = option(
-        "", metavar="TEXT", scope=(PICTURE,), help="What follows a picture's name in that of its mask, such as _mask."
-    )
+        "", metavar="TEXT", scope=(PICTURE,), help="What follows a picture's name in that of its mask, such as _mask.")
     recursive: bool = option(
         False, form="flag", scope=(PICTURE,), affects_result=False, help="Enter folders in folders."
     )
     fail_fast: bool = option(
-        False, form="flag", scope=(PICTURE,), affects_result=False, help="Begin no further file after one has failed."
-    )
+        False, form="flag", scope=(PICTURE,), affects_result=False, help="Begin no further file after one has failed.")
 
 
 def check(request):

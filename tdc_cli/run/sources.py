@@ -1,4 +1,5 @@
-"""Where values come from: a picture and a tensor are read whole, a clip frame by frame, and all are gone through alike."""
+"""Where values come from: a picture and a tensor are read whole, a clip frame by frame, and all are gone through alike.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

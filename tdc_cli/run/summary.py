@@ -53,7 +53,7 @@ SCHEMA = {
                         "report": {
                             "anyOf": [{"type": "null"}, {"$ref": "#/$defs/report"}],
                             "description": "of this run, or of the earlier one whose report file was found beside a "
-                            "skipped picture",
+                                           "skipped picture",
                         },
                     }
                 ),
@@ -65,7 +65,7 @@ SCHEMA = {
                     "ignored": _object(
                         dict.fromkeys(("hidden", "other", "masks", "folders"), _COUNT),
                         description="passed over: hidden files, other kinds of files, masks beside their pictures, "
-                        "folders not entered",
+                                    "folders not entered",
                     ),
                 }
             ),

@@ -137,3 +137,4 @@ class Sink:
         )
         traces = plan.store.facts(plan.regions[0])["traces"] if plan.regions else {}
         return page.run(report, shown, traces)
+
