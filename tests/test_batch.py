@@ -34,7 +34,7 @@ HOLES = ["--method", "biharmonic", "--missing-ratio", "0.3"]
 
 
 def written(path):
-    """Return which file stands at ``path`` and when it was written; the time of reading is left out, for reading moves it."""
+    """Return which file stands at ``path`` and when it was written; without the time at which it was read."""
     found = Path(path).stat()
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
