@@ -160,7 +160,10 @@ def match(image, positions, frame, depth, size, window, reach, drift, contrast, 
         groups[g] = candidates[np.argsort(distance, kind="stable")[: groups.shape[1]]]
 
 
-def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances):
+def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, apart, estimates, variances):
+    if apart:
+        _estimate_apart(image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances)
+        return
     for g, group in enumerate(groups):
         now = _patches(image, group, frame, depth, size).astype(float)
         mean = now.mean(axis=0)
@@ -173,6 +176,29 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
             estimates[g, k] = mean + gain @ (y[o] - mean[o])
             if len(variances):
                 variances[g, k] = np.diag(_left_open(covariance, o, noise))
+
+
+def _estimate_apart(image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances):
+    shape = (-1, depth, len(image), size * size)
+    for g, group in enumerate(groups):
+        now = _patches(image, group, frame, depth, size).astype(float)
+        mean = now.mean(axis=0)
+        colours = np.moveaxis((now - mean).reshape(shape), 2, 3).reshape(-1, len(image))
+        axes = np.linalg.eigh(colours.T @ colours)[1]
+        turned, told = (
+            np.einsum("kfcs,ca->akfs", (a - mean).reshape(shape), axes).reshape(len(image), len(a), -1)
+            for a in (now, _patches(data, group[: estimates.shape[1]], frame, depth, size))
+        )
+        estimates[g], variances[g : g + 1] = mean, 0
+        for axis, own, y in zip(axes.T, turned, told):
+            covariance = own.T @ own / len(own) * taper + ridge * np.eye(own.shape[1])
+            for k, o in enumerate(~np.isnan(y)):
+                gain = np.linalg.solve(covariance[np.ix_(o, o)] + noise * np.eye(o.sum()), covariance[o]).T
+                back = np.einsum("fs,c->fcs", (gain @ y[k, o]).reshape(depth, -1), axis)
+                estimates[g, k] += back.ravel()
+                if len(variances):
+                    left = np.diag(_left_open(covariance, o, noise)).reshape(depth, -1)
+                    variances[g, k] += np.einsum("fs,c->fcs", left, axis**2).ravel()
 
 
 def _left_open(covariance, o, noise):

@@ -27,10 +27,10 @@ WINDOW, REACH = 10, 3
 PASSES, MEMBERS, FIRST_RIDGE = 6, 64, 1e-2
 # Where holes are strokes or whole frames: the same, with the ridges of the first and the last pass; none is
 # over-relaxed.
-STROKE_PASSES, STROKE_MEMBERS, STROKE_RIDGES = 6, 150, (3e-3, 1e-3)
+STROKE_PASSES, STROKE_MEMBERS, STROKE_RIDGES = 5, 120, (3e-3, 1e-3)
 # Patches of a group that are estimated, the nearest first, by what all of them say: the others are estimated better by
 # groups of their own.
-ESTIMATED, STROKE_ESTIMATED = 32, 24
+ESTIMATED, STROKE_ESTIMATED = 32, 16
 # Under noise, after a first pass that shrinks singular values: the same, and the size of patches.
 NOISY_PASSES, NOISY_MEMBERS, NOISY_RIDGE, NOISY_SIZE = 2, 64, 1e-3, 4
 # The last passes, which go with everything observed: first on the same grid, where there are enough, then on one denser
@@ -166,6 +166,11 @@ class _Clip:
     def height(self):
         return len(self.values) // self.frames
 
+    @property
+    def together(self):
+        """Whether there are several channels, and every pixel is observed in all of them or in none."""
+        return self.observed.shape[2] > 1 and bool((self.observed.all(axis=2) == self.observed.any(axis=2)).all())
+
     def by_frame(self, stacked):
         """A view, (T, H, W, C)."""
         return stacked.reshape(self.frames, self.height, *stacked.shape[1:])
@@ -230,6 +235,7 @@ def schedule_for(clip, variance, config):
             last_ridge=last_ridge,
             step=1.0,
             momentum=0.0,
+            apart=clip.together,
             estimated=STROKE_ESTIMATED,
         )
     else:
