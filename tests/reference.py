@@ -3,6 +3,7 @@ do.
 """
 
 import numpy as np
+from scipy.ndimage import uniform_filter
 
 
 def _products(stack, first, coordinates, mode):
@@ -206,6 +207,31 @@ def _left_open(covariance, o, noise):
     return covariance - covariance[:, o] @ np.linalg.solve(
         covariance[np.ix_(o, o)] + noise * np.eye(o.sum()), covariance[o]
     )
+
+
+def find_motion(frame, seen, frames, weights, gaps, share, steps, prices, least, sides, best, motion):
+    height, width = best.shape
+    border = (frame.shape[-1] - width) // 2
+
+    def moved(array, by):
+        return array[..., border + by[0] : border + by[0] + height, border + by[1] : border + by[1] + width]
+
+    def error(one, its_weight, other, other_weight, side):
+        weight = np.maximum(its_weight * other_weight, least).astype(float)
+        squared = np.mean((one - other) ** 2, axis=0)
+        around = [uniform_filter(plane, side, mode="nearest") for plane in (weight * squared, weight)]
+        return around[0] / around[1]
+
+    for step, price in zip(steps, prices):
+        there = [(moved(f, gap * step), moved(w, gap * step)) for f, w, gap in zip(frames, weights, gaps)]
+        errors = [error(moved(frame, (0, 0)), moved(seen, (0, 0)), *other, sides[0]) for other in there]
+        cost = errors[0]
+        if len(errors) > 1:
+            agreed = 2 * errors[0] * errors[1] / np.maximum(errors[0] + errors[1], 1e-37)
+            cost = share * agreed + (1 - share) * error(*there[0], *there[1], sides[1])
+        better = cost + price < best
+        best[better] = (cost + price)[better]
+        motion[:, better] = np.asarray(step)[:, None]
 
 
 def shrink(image, groups, frame, depth, size, noise, estimates, variances):

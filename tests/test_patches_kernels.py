@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import reference
 
-from tdc_cli.patches import kernels, kernels_lanes, kernels_match, kernels_shrink
+from tdc_cli.patches import kernels, kernels_lanes, kernels_match, kernels_motion, kernels_shrink
 
 LANES = kernels_lanes.LANES
 
@@ -229,6 +229,45 @@ def test_estimate_with_colours_apart(together, rng, noise, members, depth, estim
     again = np.empty(shape, np.float32)
     kernels.estimate(*arguments, again, np.empty((0, 0, 0), np.float32))
     np.testing.assert_allclose(again, found, rtol=1e-5, atol=1e-5)
+
+
+def motion_problem(rng, height, gaps):
+    """What `kernels_motion.find_motion` is given, without where it writes."""
+    steps = np.array([(dy, dx) for dy in (0, -1, 1, 2) for dx in (0, 1, -2)])
+    border, sides = 2 * max(abs(g) for g in gaps), len(gaps)
+    planes = rng.random((1 + sides, 3, height + 2 * border, 23 + 2 * border)).astype(np.float32)
+    weights = (rng.random((1 + sides, *planes.shape[2:])) < 0.6).astype(np.float32)
+    share, prices = rng.random((height, 23), dtype=np.float32), rng.random(len(steps), dtype=np.float32) / 100
+    return (planes[0], weights[0], planes[1:], weights[1:], np.array(gaps), share, steps, prices, np.float32(4e-4),
+            np.array([5, 9]))  # fmt: skip
+
+
+@pytest.mark.parametrize("height", [6, 40, 70])
+@pytest.mark.parametrize("gaps", [(-1,), (-1, 1), (-2, 1)])
+def test_find_motion(rng, height, gaps):
+    arguments = motion_problem(rng, height, gaps)
+    found, twin = (np.full((height, 23), np.inf, np.float32) for _ in range(2))
+    motion, its = np.zeros((2, 2, height, 23), int)
+    kernels_motion.find_motion(*arguments, found, motion)
+    reference.find_motion(*arguments, twin, its)
+    np.testing.assert_allclose(found, twin, rtol=1e-4)
+    assert (motion == its).mean() > 0.999  # rounding decides between steps that are as good as each other
+
+
+@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="one core only")
+def test_the_motion_is_the_same_with_one_and_two_threads(rng):
+    arguments = motion_problem(rng, 150, (-1, 2))
+    results = []
+    for threads in (1, 2):
+        numba.set_num_threads(threads)
+        try:
+            best, motion = np.full((150, 23), np.inf, np.float32), np.zeros((2, 150, 23), int)
+            kernels_motion.find_motion(*arguments, best, motion)
+        finally:
+            numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+        results.append((best, motion))
+    for one, two in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, two)
 
 
 @pytest.mark.parametrize("members", [8, 60])
