@@ -1,4 +1,4 @@
-"""Coloured Gaussian field: a smooth picture with correlated channels, fitted in a second; `tdc_cli.patches.field` has
+"""Coloured Gaussian field: a smooth picture with correlated channels, fitted in a second; `tdc_cli.field` has
 the model.
 """
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..patches import calibrate, field
+from .. import field
+from ..patches import calibrate
 from ..patches.schedule import validation_windows
 from . import Completion, silent
 from .parameters import Parameters, noise_level, parameter
@@ -51,7 +52,7 @@ class Shared:
 
 
 def margin(config):
-    """See the package; that of the windows that `patches.field` works in."""
+    """See the package; that of the windows that `tdc_cli.field` works in."""
     return field.MARGIN
 
 

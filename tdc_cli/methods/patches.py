@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from .. import field
 from ..errors import ConfigError
-from ..patches import calibrate, field
+from ..patches import calibrate
 from ..patches.refine import scale_of
 from ..patches.schedule import TUNED, Settings, schedules_for, validation_windows
 from . import Completion, Part, datc, patches_clip, silent

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from ..patches import calibrate, field, motion, noise
+from .. import field
+from ..patches import calibrate, motion, noise
 from ..patches.schedule import Schedule, Settings
 from . import Completion
 from .blocks import Progress, blocks, refine_blocks
@@ -25,8 +26,8 @@ SAMPLES = 4
 WINDOW, REACH = 10, 3
 # Where single entries are missing: passes, members of a group, and ridge of the first pass.
 PASSES, MEMBERS, FIRST_RIDGE = 6, 64, 1e-2
-# Where holes are strokes, and where all that is missing are whole frames: the same, with the ridges of the first and the
-# last pass; neither is over-relaxed.
+# Where holes are strokes, and where only whole frames are missing: the same, with the ridges of the first and the last
+# pass; neither is over-relaxed.
 STROKE_PASSES, STROKE_MEMBERS, STROKE_RIDGES = 5, 120, (3e-3, 1e-3)
 FRAME_PASSES, FRAME_MEMBERS = 4, 60
 # Patches of a group that are estimated, the nearest first, by what all of them say: the others are estimated better by

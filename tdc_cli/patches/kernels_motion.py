@@ -137,6 +137,5 @@ def find_motion(frame, seen, frames, weights, gaps, share, steps, prices, least,
     motion : (2, H, W) int64 ndarray
         Written.
     """
-    run_shares(
-        _find_motion, len(best), STRIP, frame, seen, frames, weights, gaps, share, steps, prices, least, sides, best, motion
-    )
+    given = frame, seen, frames, weights, gaps, share, steps, prices, least, sides
+    run_shares(_find_motion, len(best), STRIP, *given, best, motion)
