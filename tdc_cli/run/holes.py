@@ -451,7 +451,7 @@ def with_values(request, source, decision, count):
         way = "" if request.keep else "; `keep=nodata` leaves them as they are"
         said = f"{source.path}: {count} further entries are {what} and count as missing{way}"
         return replace(decision, warnings=(*decision.warnings, said))
-    if numbers and not alone:
+    if request.missing_value and not alone:
         return replace(
             decision, notes=(*decision.notes, f"{source.path}: no entry that is otherwise known is {numbers}")
         )
