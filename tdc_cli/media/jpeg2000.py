@@ -282,9 +282,11 @@ def _beside(found, header):
         elif kind not in _ANEW:
             left.append(boxes.words(kind, _WORDS))
     left += [boxes.words(kind, {}) for kind in header if kind not in _HEADER]
-    known = metadata.of_blocks(exif=blocks.get(_EXIF, b""), xmp=blocks.get(_XMP, b""))
-    known["orientation"] = metadata.orientation(blocks.get(_EXIF, b""))
-    if known["orientation"] != 1 and any(box.is_place for box in kept):  # of the picture before it was turned
+    turn = metadata.orientation(blocks.get(_EXIF, b""))
+    known, damage = metadata.of_blocks(blocks.get(_EXIF, b""), blocks.get(_XMP, b""), turn)
+    known["orientation"] = turn
+    left += damage
+    if turn != 1 and any(box.is_place for box in kept):  # of the picture before it was turned
         kept = [box for box in kept if not box.is_place]
         left.append("georeference")
     if b"colr" in header and header[b"colr"][0] in _PROFILES:
