@@ -136,6 +136,20 @@ def test_every_option_has_help():
                 assert parameter.help, f"{name} {parameter.opts}"
 
 
+@pytest.mark.parametrize("name", [*TABLED, "synth", "bench"])
+def test_every_option_stands_once_below_a_heading_of_the_help(name):
+    command = main.get_command(click.Context(main), name)
+    text = command.get_help(click.Context(command, info_name=name))
+    sections = dict(re.findall(r"^(\w[^\n]*):\n(.*?)(?=^\w|\Z)", text.partition("\n\n")[2], re.S | re.M))
+    found = {heading: re.findall(r"^  (?:-\w, )?(--[a-z-]+)", lines, re.M) for heading, lines in sections.items()}
+    wanted = {p.opts[-1] for p in command.params if isinstance(p, click.Option)}
+    listed = [option for options in found.values() for option in options]
+    assert wanted | {"--help"} == set(listed) and len(listed) == len(set(listed)) and len(found) > 2
+    assert set(found["Messages and checks"]) <= {
+        "--dry-run", "--json", "--quiet", "--verbose", "--progress", "--config", "--help",
+    }  # fmt: skip
+
+
 def test_relative_links_lead_somewhere():
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
