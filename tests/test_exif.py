@@ -8,6 +8,7 @@ import imagecodecs
 import numpy as np
 import plain_codecs
 import pytest
+import tifffile
 from conftest import smooth
 from PIL import Image
 from test_inventory import jpeg, segment
@@ -113,6 +114,22 @@ def test_a_tiff_gets_every_tag_of_it_in_its_own_type(tdc):
     assert noted[271] == "Abc" and plain_codecs.tiff_tags(Path("b.tif").read_bytes())[0x9C9B] == b"A\0B\0"
     assert (camera[0x927C], camera[0x9286], camera[WIDTH], camera[HEIGHT]) == (NOTE, COMMENT, 20, 24)
     assert struct.pack("<HHL", 0x9286, UNDEFINED, len(COMMENT)) in found
+
+
+def test_sides_of_a_tiff_that_was_turned_change_places(tdc):
+    write("a.jpg", block(turn=1))
+    completed(tdc, "a.jpg", "b.tif")
+    with tifffile.TiffFile("b.tif") as file:
+        camera, place = file.pages[0].tags[CAMERA].value, file.pages[0].tags[278].offset
+    assert camera["PixelXDimension"] == 24
+    content = bytearray(Path("b.tif").read_bytes())
+    content[place : place + 12] = struct.pack("<HHLL", 274, SHORT, 1, 6)  # for the rows of a strip: there is but one
+    Path("c.tif").write_bytes(content)
+    completed(tdc, "c.tif", "d.tif")
+    with tifffile.TiffFile("d.tif") as file:
+        camera = file.pages[0].tags[CAMERA].value
+        assert file.asarray().shape == (24, 20, 3)
+    assert (camera["PixelXDimension"], camera["PixelYDimension"]) == (20, 24)
 
 
 @pytest.mark.parametrize("cut", [0, 6, 9, 30])

@@ -106,7 +106,8 @@ def exif_of_page(page):
     """Block of EXIF of what the directory of a page of a TIFF file says of the content; empty where it says nothing."""
     file = page.parent
     found = directories.read(file.filehandle, page.offset, file.byteorder, file.is_bigtiff)
-    return directories.block({code: found[code] for code in DESCRIPTIVE if found.get(code)}, file.byteorder)
+    content = directories.block({code: found[code] for code in DESCRIPTIVE if found.get(code)}, file.byteorder)
+    return directories.mended(content, page.tags.valueof(directories.ORIENTATION, 1)) if content else b""
 
 
 def of_blocks(exif, xmp, turn=1):
