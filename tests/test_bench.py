@@ -232,8 +232,10 @@ def test_a_folder_that_does_not_fit_is_refused_before_any_work(tdc, words, line)
     [
         ((), "tdc: no suite was given; 'tdc bench --list' names them; see 'tdc bench --help'"),
         (("tiny",), "tdc: no folder for the results was given; try -o FOLDER; see 'tdc bench --help'"),
-        (("tinny", "-o", "out"), "tdc: no suite 'tinny'; did you mean tiny? "
-         f"there are: {', '.join([*experiment.SUITES, 'tiny'])}"),  # fmt: skip
+        (
+            ("tinny", "-o", "out"),
+            f"tdc: no suite 'tinny'; did you mean tiny? there are: {', '.join([*experiment.SUITES, 'tiny'])}",
+        ),
         (("tiny", "-o", "a.png"), "tdc: a.png: is a file; give a folder for the results"),
         (("tiny", "-o", "a.png/out"), "tdc: a.png/out: a.png is a file, no folder; name another place"),
         (("tiny", "-o", ""), "tdc: Invalid value for '-o' / '--output': the name is empty; see 'tdc bench --help'"),
