@@ -422,7 +422,7 @@ def test_uncertainty_and_denoising_through_the_command_line(tdc, tmp_path):
 
 
 def test_the_standard_deviation_is_that_of_held_out_entries():
-    """Single bright pixels make the field think that the picture is rough; what is missing is nevertheless told well."""
+    """Single bright pixels make the field think that the picture is rough; what is missing is told well."""
     rng = np.random.default_rng(0)
     truth = smooth(96, 96) / 255
     values, observed = truth.copy(), np.ones(truth.shape, bool)

@@ -46,6 +46,12 @@ class Value:
     kind: int
     content: bytes
 
+    def number(self):
+        """The first number of a value in little-endian order: an int, of a fraction both of its numbers."""
+        width = _NUMBERS[self.kind]
+        first, second = (int.from_bytes(self.content[at : at + width], "little") for at in (0, width))
+        return (first, second) if self.kind == _RATIONAL else first
+
     def turned(self):
         """The same in the other byte order."""
         width = _NUMBERS[self.kind]

@@ -115,7 +115,7 @@ def of_blocks(exif, xmp, turn=1):
     may be empty, and words for what is left out, a list.
     """
     mended, left = kept_exif(exif, turn)
-    return _known(dpi=_resolution(_of_bytes(exif)), exif=mended, xmp=_plain_xmp(xmp)), left
+    return _known(dpi=_resolution(_noted(exif)), exif=mended, xmp=_plain_xmp(xmp)), left
 
 
 def kept_exif(content, turn):
@@ -130,20 +130,18 @@ def kept_exif(content, turn):
 
 def orientation(exif):
     """Orientation that EXIF, a block of bytes that may be empty, notes; 1 where it notes none."""
-    turn = _of_bytes(exif).get(directories.ORIENTATION, 1)
+    turn = _noted(exif).get(directories.ORIENTATION, 1)
     return turn if turn in range(1, 9) else 1
 
 
-def _of_bytes(exif):
-    """Pillow's Exif of a block of bytes; empty where it is damaged."""
-    from PIL import Image
-
-    noted = Image.Exif()
+def _noted(exif):
+    """Orientation and resolution that a block of EXIF notes, code to number or pair; empty where it is damaged."""
     try:
-        noted.load(exif)
+        found = directories.of_block(exif, "<")
     except DAMAGE:
-        return Image.Exif()
-    return noted
+        return {}
+    codes = (directories.ORIENTATION, *directories.RESOLUTION)
+    return {code: found[code].number() for code in codes if isinstance(found.get(code), directories.Value)}
 
 
 def left_out(path, items):
@@ -165,7 +163,7 @@ def _resolution(exif):
     try:
         *sides, unit = directories.RESOLUTION
         per_inch = {2: 1.0, 3: 2.54}.get(exif.get(unit, 2))
-        given = [exif[tag] for tag in sides]  # of tifffile pairs, of Pillow fractions
+        given = [exif[tag] for tag in sides]  # pairs, or fractions of Pillow
         return per_inch and _dpi([(n[0] / n[1] if isinstance(n, tuple) else float(n)) * per_inch for n in given])
     except DAMAGE:
         return None
@@ -193,7 +191,7 @@ def _without_stale(xmp):
 def with_resolution(metadata):
     """The EXIF of `metadata`, which notes its resolution too, for formats that have no other place for it."""
     exif, dpi = metadata.get("exif", b""), metadata.get("dpi")
-    return exif if dpi in (None, _resolution(_of_bytes(exif))) else directories.with_resolution(exif, dpi)
+    return exif if dpi in (None, _resolution(_noted(exif))) else directories.with_resolution(exif, dpi)
 
 
 def png_chunks(content):

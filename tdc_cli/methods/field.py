@@ -56,7 +56,7 @@ def margin(config):
 
 
 def share(samples, config, *, rng, monitor=silent):
-    """`Shared` of all regions: covariance and noise learnt from the samples, and the scale of the standard deviations."""
+    """`Shared` of all regions: covariance and noise learnt from the samples, and the scale of standard deviations."""
     samples = [tuple(_flat(a) for a in sample) for sample in samples]
     prior = field.fit([(v, o) for v, o, _ in samples], _noise(config), exponent=config.exponent, steps=config.steps)
     found = [_errors(*sample, prior, config.exponent, rng) for sample in samples]
@@ -91,10 +91,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, wanted=N
         scale, verdict = part.shared.scale, part.shared.verdict
     else:
         errors, spreads = _held_out(values, observed, wanted, fitted, rng)
-        scale, verdict = (
-            calibrate.fit_scale(errors, spreads),
-            None if fitted.noise_variance else _verdict(errors, spreads, rng),
-        )
+        scale = calibrate.fit_scale(errors, spreads)
+        verdict = None if fitted.noise_variance else _verdict(errors, spreads, rng)
     if scale is not None:
         own = sd[~observed]
         sd[~observed] = np.minimum(own, scale(own)) if fitted.noise_variance else scale(own)
