@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.fft
 from conftest import ROOT, smooth
+from scipy.ndimage import gaussian_filter
 
 from tdc_cli import field, methods
 from tdc_cli.errors import ConfigError, InputError
@@ -436,3 +437,23 @@ def test_the_standard_deviation_is_that_of_held_out_entries():
     inside = np.mean(np.abs(done.mean - truth)[~observed] <= 1.645 * done.sd[~observed])
     assert 0.85 < inside < 0.96 and done.sd[~observed].mean() < 0.7 * own[~observed].mean()
     assert done.held_out["count"] > 1000
+
+
+@pytest.mark.parametrize("noise", ["0", "auto"])
+def test_the_uncertainty_beneath_cosmic_rays_is_that_of_their_errors(tdc, noise):
+    """A sky of 100 with noise of 5 beneath stars a hundred times as bright: the field takes stars for roughness."""
+    rng = np.random.default_rng(0)
+    sky = np.zeros((128, 128))
+    sky[tuple(rng.integers(0, 128, (2, 24)))] = 10 ** rng.uniform(3, 5, 24)
+    sky = 100 + gaussian_filter(sky, 1.3) + rng.normal(0, 5, sky.shape)
+    rays = np.zeros(sky.shape, bool)
+    for row, column in rng.integers(0, 120, (60, 2)):
+        rays[row + np.arange(7), column + np.arange(7) // 2] = True
+    np.save("sky.npy", sky + rays * rng.uniform(300, 20_000, sky.shape))
+    np.save("rays.npy", rays)
+    how = ["complete-image", "sky.npy", "-o", "b.npy", "--mask", "rays.npy", "--method", "field"]
+    result = tdc(*how, "--noise-std", noise, "--uncertainty", "sd.npy")
+    assert result.exit_code == 0, result.stderr
+    errors, sd = np.abs(np.load("b.npy") - sky)[rays], np.load("sd.npy")[rays]
+    assert 0.84 < np.mean(errors <= 1.645 * sd) < 0.96
+    assert np.median(sd) == pytest.approx(1.48 * np.median(errors), rel=0.25)
