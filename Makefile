@@ -10,8 +10,7 @@ WORKERS ?= 2
 $(VENV)/installed: pyproject.toml
 	@echo "1 of 2: makes the virtual environment $(VENV)"
 	$(PYTHON) -m venv $(VENV)
-	@echo "2 of 2: downloads and installs tdc and what it needs, some 500 MB: a minute or two, several where disk or"
-	@echo "network are slow; pip says nothing meanwhile"
+	@echo "2 of 2: installs tdc and what it needs, some 500 MB to load: a few minutes, in which pip says nothing"
 	$(VENV)/bin/pip install --quiet --editable '.[dev]'
 	touch $@
 

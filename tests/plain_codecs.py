@@ -85,7 +85,7 @@ def jp2(stream, values, bits=None, profile=None, dpi=None, exif=None, header=b""
     return start + noted + more + box(b"jp2c", stream)
 
 
-def exr(planes, more=(), corner=(0, 0), shown=None):
+def exr(planes, more=(), corner=(0, 0), shown=None, copies=False):
     """An OpenEXR file, not compressed.
 
     Parameters
@@ -98,6 +98,8 @@ def exr(planes, more=(), corner=(0, 0), shown=None):
         Left and top of the pixels.
     shown : four ints or None
         Left, top, right and bottom of what is shown; None: of the pixels.
+    copies : bool
+        Whether it is a tile as large as the picture, with copies of half the size, a quarter, and so on.
     """
     planes = dict(sorted(planes.items()))
     height, width = next(iter(planes.values())).shape
@@ -113,15 +115,26 @@ def exr(planes, more=(), corner=(0, 0), shown=None):
         ("pixelAspectRatio", "float", struct.pack("<f", 1)), ("screenWindowCenter", "v2f", bytes(8)),
         ("screenWindowWidth", "float", struct.pack("<f", 1)), *more,
     ]  # fmt: skip
-    head = b"v/1\x01" + struct.pack("<I", 2)
+    if copies:
+        attributes.append(("tiles", "tiledesc", struct.pack("<2IB", width, height, 1)))
+    head = b"v/1\x01" + struct.pack("<I", 2 | 0x200 * copies)
     for name, kind, data in attributes:
         head += name.encode() + b"\0" + kind.encode() + b"\0" + struct.pack("<I", len(data)) + data
     head += b"\0"
-    rows = [b"".join(plane[row].tobytes() for plane in planes.values()) for row in range(height)]
-    first, length = len(head) + 8 * height, 8 + len(rows[0])
-    places = struct.pack(f"<{height}Q", *(first + row * length for row in range(height)))
-    lines = (struct.pack("<2i", corner[1] + row, len(data)) + data for row, data in enumerate(rows))
-    return head + places + b"".join(lines)
+
+    def rows(level=0):
+        size = max(height >> level, 1), max(width >> level, 1)
+        small = [plane[:: 1 << level, :: 1 << level][: size[0], : size[1]] for plane in planes.values()]
+        return [b"".join(plane[row].tobytes() for plane in small) for row in range(size[0])]
+
+    if copies:
+        tiles = (b"".join(rows(level)) for level in range(max(height, width).bit_length()))
+        parts = [struct.pack("<5i", 0, 0, k, k, len(data)) + data for k, data in enumerate(tiles)]
+    else:
+        parts = [struct.pack("<2i", corner[1] + row, len(data)) + data for row, data in enumerate(rows())]
+    first = len(head) + 8 * len(parts)
+    places = struct.pack(f"<{len(parts)}Q", *(first + sum(map(len, parts[:k])) for k in range(len(parts))))
+    return head + places + b"".join(parts)
 
 
 def tiff_values(content):

@@ -3,6 +3,7 @@ do.
 """
 
 import numpy as np
+from scipy.ndimage import uniform_filter
 
 
 def _products(stack, first, coordinates, mode):
@@ -160,7 +161,10 @@ def match(image, positions, frame, depth, size, window, reach, drift, contrast, 
         groups[g] = candidates[np.argsort(distance, kind="stable")[: groups.shape[1]]]
 
 
-def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances):
+def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, apart, estimates, variances):
+    if apart:
+        _estimate_apart(image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances)
+        return
     for g, group in enumerate(groups):
         now = _patches(image, group, frame, depth, size).astype(float)
         mean = now.mean(axis=0)
@@ -175,11 +179,59 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
                 variances[g, k] = np.diag(_left_open(covariance, o, noise))
 
 
+def _estimate_apart(image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances):
+    shape = (-1, depth, len(image), size * size)
+    for g, group in enumerate(groups):
+        now = _patches(image, group, frame, depth, size).astype(float)
+        mean = now.mean(axis=0)
+        colours = np.moveaxis((now - mean).reshape(shape), 2, 3).reshape(-1, len(image))
+        axes = np.linalg.eigh(colours.T @ colours)[1]
+        turned, told = (
+            np.einsum("kfcs,ca->akfs", (a - mean).reshape(shape), axes).reshape(len(image), len(a), -1)
+            for a in (now, _patches(data, group[: estimates.shape[1]], frame, depth, size))
+        )
+        estimates[g], variances[g : g + 1] = mean, 0
+        for axis, own, y in zip(axes.T, turned, told):
+            covariance = own.T @ own / len(own) * taper + ridge * np.eye(own.shape[1])
+            for k, o in enumerate(~np.isnan(y)):
+                gain = np.linalg.solve(covariance[np.ix_(o, o)] + noise * np.eye(o.sum()), covariance[o]).T
+                back = np.einsum("fs,c->fcs", (gain @ y[k, o]).reshape(depth, -1), axis)
+                estimates[g, k] += back.ravel()
+                if len(variances):
+                    left = np.diag(_left_open(covariance, o, noise)).reshape(depth, -1)
+                    variances[g, k] += np.einsum("fs,c->fcs", left, axis**2).ravel()
+
+
 def _left_open(covariance, o, noise):
     """Posterior covariance of a patch with observed entries `o`."""
     return covariance - covariance[:, o] @ np.linalg.solve(
         covariance[np.ix_(o, o)] + noise * np.eye(o.sum()), covariance[o]
     )
+
+
+def find_motion(frame, seen, frames, weights, gaps, share, steps, prices, least, sides, best, motion):
+    height, width = best.shape
+    border = (frame.shape[-1] - width) // 2
+
+    def moved(array, by):
+        return array[..., border + by[0] : border + by[0] + height, border + by[1] : border + by[1] + width]
+
+    def error(one, its_weight, other, other_weight, side):
+        weight = np.maximum(its_weight * other_weight, least).astype(float)
+        squared = np.mean((one - other) ** 2, axis=0)
+        around = [uniform_filter(plane, side, mode="nearest") for plane in (weight * squared, weight)]
+        return around[0] / around[1]
+
+    for step, price in zip(steps, prices):
+        there = [(moved(f, gap * step), moved(w, gap * step)) for f, w, gap in zip(frames, weights, gaps)]
+        errors = [error(moved(frame, (0, 0)), moved(seen, (0, 0)), *other, sides[0]) for other in there]
+        cost = errors[0]
+        if len(errors) > 1:
+            agreed = 2 * errors[0] * errors[1] / np.maximum(errors[0] + errors[1], 1e-37)
+            cost = share * agreed + (1 - share) * error(*there[0], *there[1], sides[1])
+        better = cost + price < best
+        best[better] = (cost + price)[better]
+        motion[:, better] = np.asarray(step)[:, None]
 
 
 def shrink(image, groups, frame, depth, size, noise, estimates, variances):

@@ -1,6 +1,7 @@
 """Folders: which files become what, going on where a run stopped, several runs and processes at once."""
 
 import csv
+import itertools
 import json
 import os
 import random
@@ -34,7 +35,7 @@ HOLES = ["--method", "biharmonic", "--missing-ratio", "0.3"]
 
 
 def written(path):
-    """Return which file stands at ``path`` and when it was written; without the time at which it was read."""
+    """Which file stands at `path` and when it was written; not when it was read, for reading moves that."""
     found = Path(path).stat()
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
@@ -309,6 +310,21 @@ def test_masks_are_found_by_the_names_that_programs_give_them(tdc, names, found)
     assert (result.exit_code, result.stderr) == (2, f"tdc: f1.png: no mask masks/f1_hole.* ({KINDS})\n")
 
 
+def test_so_are_those_of_a_folder_whatever_the_case_of_an_extension(tdc, folder):
+    kinds = {".JPG": "JPEG", ".Jpeg": "JPEG", ".PNG": "PNG", ".Tif": "TIFF", ".bmp": "BMP"}
+    masks = ("{0}.bmp", "{0}{1}.PNG", "{0}_mask.Tif", "{0}{1}_mask.png")
+    wanted = {}
+    for number, (kind, mask) in enumerate(itertools.product(kinds, masks)):
+        picture, name = f"{number}.v2{kind}", mask.format(f"{number}.v2", kind.swapcase())
+        Path("in").mkdir(exist_ok=True)
+        Path("masks").mkdir(exist_ok=True)
+        Image.open("a.png").save(f"in/{picture}", format=kinds[kind])
+        Image.open("m.png").save(f"masks/{name}")
+        wanted[f"in/{picture}"] = f"masks/{name}"
+    values = summary_of(tdc("complete-image in -o out --mask masks --method linear --json"))
+    assert {entry["path"]: entry["report"]["missing"]["mask"] for entry in values["files"]} == wanted
+
+
 def test_a_missing_mask_of_one_file_exits_with_2(tdc, tree):
     result = tdc("complete-image", "in/f1.png", "-o", "b.png", "--mask", "in/sub", "--method", "biharmonic")
     assert (result.exit_code, result.stderr) == (2, f"tdc: in/f1.png: no mask in/sub/f1.* ({KINDS})\n")
@@ -563,6 +579,27 @@ def test_a_full_disk_leaves_no_half_file(folder):
     assert run.stderr == "tdc: in/1.png: out/1.png: cannot be written (File too large)\n"
     assert set(contents("out")) == {"0.png", "2.png"} and set(contents("r")) >= {"0.png.json", "2.png.json"}
     assert "1.png.json" not in contents("r")
+
+
+def test_pages_and_summaries_are_whole_or_not_there_on_a_full_disk(tdc, tree):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for room in (500, 2_000, 12_000, 40_000):  # of a file: for nothing, a summary, an index and no page, for all
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+        try:
+            result = tdc(
+                "complete-image in -o out --mask m --method linear --recursive --html h --report r --overwrite"
+            )
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert result.exit_code == (0 if room == 40_000 else 3), result.stderr
+        found = {Path(path): content for root in ("out", "h", "r") for path, content in contents(root).items()}
+        assert all(len(content) <= room for content in found.values())
+        for path, content in found.items():
+            if path.suffix == ".html":
+                assert content.endswith(b"</html>\n")
+            elif path.suffix == ".json":
+                json.loads(content)
+        assert {path.suffix for path in found} <= {".png", ".html", ".json", ".csv"}
 
 
 # -- going on

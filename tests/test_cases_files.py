@@ -10,7 +10,12 @@ import pytest
 import tifffile
 from conftest import report_of
 from PIL import Image, ImageCms
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from tdc_cli.methods import patches
+from tdc_cli.peers import halrtc
+
+LIGHT = (215.0, 208.0, 200.0)
 QUICK = ["--method", "linear"]
 
 
@@ -165,3 +170,67 @@ def test_colours_of_inks_keep_their_profile(tdc):
     save_mask()
     report = report_of(tdc("complete-image", "a.tif", "-o", "b.tif", "--mask", "hole.png", *QUICK, "--json"))
     assert report["input"]["mode"] == "CMYK" and Image.open("b.tif").info["icc_profile"] == profile
+
+
+def wall(frames=1):
+    """(frames, 90, 120, 3) levels of a light wall beside a dark one, each frame with its own noise of 1.5, and where a
+    hole of 36 x 36 is.
+    """
+    truth = np.full((frames, 90, 120, 3), LIGHT)
+    truth[:, :, 75:] = 70, 40, 30
+    hole = np.zeros((90, 120), bool)
+    hole[27:63, 20:56] = True
+    Image.fromarray(np.uint8(255 * hole)).save("hole.png")
+    return np.round(truth + np.random.default_rng(0).normal(0, 1.5, truth.shape)).astype(np.uint8), hole
+
+
+@pytest.mark.parametrize("how", ["--method field", "--param start=field --param calibrate=false --param passes=3"])
+def test_a_hole_in_a_flat_wall_gets_no_stain(tdc, how):
+    (picture,), hole = wall()
+    Image.fromarray(picture).save("wall.png")
+    assert tdc("complete-image", "wall.png", "-o", "b.png", "--mask", "hole.png", *how.split()).exit_code == 0
+    made = np.asarray(Image.open("b.png"))
+    assert np.abs(made[40:50, 33:43].mean(axis=(0, 1)) - LIGHT).max() < 2 and np.array_equal(
+        made[~hole], picture[~hole]
+    )
+
+
+def test_nor_one_that_stays_in_a_clip(tdc):
+    clip, hole = wall(3)
+    np.save("clip.npy", clip)
+    how = ["complete-video", "clip.npy", "-o", "b.npy", "--mask", "hole.png", "--uncertainty", "sd.npy"]
+    result = tdc(*how)
+    assert result.exit_code == 0, result.stderr
+    made, sd = np.load("b.npy"), np.load("sd.npy")
+    assert np.abs(made[:, 40:50, 33:43].mean(axis=(0, 1, 2)) - LIGHT).max() < 2
+    assert np.mean(np.abs(made - LIGHT)[:, hole] <= 1.645 * sd[:, hole]) > 0.85
+
+
+def test_a_small_hole_is_no_work_for_a_model_of_the_whole(tdc, monkeypatch):
+    """Below 512 x 512 pixels it was fitted nevertheless, for minutes, and then given no weight."""
+    monkeypatch.setattr(patches, "_global", None)
+    (picture,), _ = wall()
+    Image.fromarray(picture).save("wall.png")
+    how = ["complete-image", "wall.png", "--mask-box", "100,5,12,8", "--method", "patches", "--param", "passes=1"]
+    assert tdc(*how, "-o", "b.png").exit_code == 0
+    assert tdc(*how, "-o", "c.png", "--param", "start=field").exit_code == 0
+    assert Path("b.png").read_bytes() == Path("c.png").read_bytes()
+
+
+def test_a_small_tensor_takes_one_thread_whatever_else_the_machine_does(tdc, monkeypatch):
+    """A second one waits for the first at each of many small steps: 60 s in place of 3 beside another job."""
+    found, own = set(), halrtc.complete
+
+    def watched(*args, **more):
+        found.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return own(*args, **more)
+
+    monkeypatch.setattr(halrtc, "complete", watched)
+    values = np.einsum("i,jk->ijk", np.arange(1.0, 7), photo()[..., 0]).astype(np.uint16)
+    lost = np.random.default_rng(0).random(values.shape) < 0.15
+    tifffile.imwrite("t.tif", np.where(lost, 0, values).astype(np.uint16), imagej=True, metadata={"axes": "TYX"})
+    np.save("lost.npy", lost)
+    with threadpool_limits(2, "blas"):
+        result = tdc("complete-tensor", "t.tif", "-o", "b.tif", "--mask", "lost.npy", "--method", "halrtc")
+    assert result.exit_code == 0, result.stderr
+    assert found == {1}

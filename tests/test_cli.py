@@ -589,6 +589,16 @@ def test_long_runs_off_a_terminal_leave_plain_lines(complete, monkeypatch):
     assert complete("--mask", "m.png", "--no-progress", "--overwrite").stderr == ""
 
 
+def test_no_line_of_progress_comes_twice(capsys, monkeypatch):
+    from tdc_cli.cli import progress
+
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    with progress.shown(True) as monitor:
+        for done in (98, 99, 99, 99, 100):
+            monitor(done, 100, "picture")
+    assert capsys.readouterr().err.splitlines() == [f"tdc: picture: {n} of 100" for n in (98, 99, 100)]
+
+
 def test_on_a_terminal_there_is_a_bar_that_goes_away(monkeypatch):
     import io
 

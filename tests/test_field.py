@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 import scipy.fft
 from conftest import ROOT, smooth
+from scipy.ndimage import gaussian_filter
 
-from tdc_cli import methods
+from tdc_cli import field, methods
 from tdc_cli.errors import ConfigError, InputError
+from tdc_cli.field import pieces, spectrum
+from tdc_cli.field import window as windows
+from tdc_cli.field.solve import channel_groups
 from tdc_cli.methods.solve import solve
-from tdc_cli.patches import field
 from tdc_cli.run import threads
 
 COVARIANCE = np.array([[1.0, 0.8, 0.5], [0.8, 1.0, 0.7], [0.5, 0.7, 1.3]])
@@ -20,8 +23,8 @@ COVARIANCE = np.array([[1.0, 0.8, 0.5], [0.8, 1.0, 0.7], [0.5, 0.7, 1.3]])
 def exact(monkeypatch):
     """Conjugate gradients to the end, and no averaging of variances over neighbours."""
     for name in ("TOLERANCE", "SAMPLE_TOLERANCE"):
-        monkeypatch.setattr(field, name, 1e-9)
-    monkeypatch.setattr(field, "VARIANCE_BLUR", 1e-3)
+        monkeypatch.setattr(pieces, name, 1e-9)
+    monkeypatch.setattr(windows, "VARIANCE_BLUR", 1e-3)
 
 
 def rough(height=9, width=8, channels=3, share=0.5):
@@ -39,7 +42,7 @@ def laplacian(n):
 
 def density(eigenvalues):
     """Eigenvalues of the field's precision from those of the Laplacian."""
-    return (eigenvalues + field.DELTA) * (eigenvalues + field.EPSILON) ** (field.EXPONENT - 1)
+    return (eigenvalues + spectrum.DELTA) * (eigenvalues + spectrum.EPSILON) ** (spectrum.EXPONENT - 1)
 
 
 def drawn_from_the_prior(side, rng):
@@ -87,7 +90,7 @@ def test_deviations_have_the_covariance_of_dense_algebra(exact, noise):
     covariance = COVARIANCE[:2, :2]
     wanted = dense(values, observed, covariance, noise, np.zeros(2))[1]
     planes = np.moveaxis(np.nan_to_num(values), 2, 0), np.moveaxis(observed, 2, 0)
-    window = field._Window(*planes, field.EXPONENT)
+    window = windows.Window(*planes, field.EXPONENT)
     window.set_parameters(covariance, noise)
     start = np.zeros_like(planes[0])
     outer, squares = np.zeros_like(wanted), 0
@@ -218,7 +221,7 @@ def test_many_channels_go_in_groups():
     observed = np.random.default_rng(2).random(values.shape) > 0.5
     fitted = field.solve(np.where(observed, values, np.nan), observed)
     assert np.std((fitted.mean - values)[~observed]) < 0.1 * np.std(values)
-    assert field._channel_groups(20) == [slice(0, 7), slice(7, 13), slice(13, 20)]
+    assert channel_groups(20) == [slice(0, 7), slice(7, 13), slice(13, 20)]
     assert (fitted.channel_covariance[:7, 7:] == 0).all() and (fitted.channel_covariance[:7, :7] > 0).all()
 
 
@@ -230,12 +233,12 @@ def test_many_channels_go_in_groups():
 def small_windows(monkeypatch):
     """Windows of 32 pixels with margins of 16, above 48 x 48 pixels."""
     for name, value in {"WHOLE": 48 * 48, "CORE": 32, "MARGIN": 16, "REACH": 12}.items():
-        monkeypatch.setattr(field, name, value)
+        monkeypatch.setattr(pieces, name, value)
 
 
 def test_windows_cover_every_pixel_once(small_windows):
     count = np.zeros((100, 131), dtype=int)
-    for rows, columns, core_rows, core_columns in field._windows(count.shape):
+    for rows, columns, core_rows, core_columns in pieces.windows(count.shape):
         count[core_rows, core_columns] += 1
         assert rows.start <= core_rows.start and core_rows.stop <= rows.stop <= 100
         assert columns.start <= core_columns.start and core_columns.stop <= columns.stop <= 131
@@ -248,13 +251,13 @@ def test_windows_agree_with_the_whole(monkeypatch, request, noise):
     truth = smooth(100, 120) / 255 + 0.02 * np.random.default_rng(1).standard_normal((100, 120, 3))
     observed = np.random.default_rng(0).random(truth.shape) > 0.6
     values = np.where(observed, truth, np.nan)
-    monkeypatch.setattr(field, "TOLERANCE", 1e-5)
+    monkeypatch.setattr(pieces, "TOLERANCE", 1e-5)
     covariance = field.solve(values, observed, noise).channel_covariance
     whole = field.solve(values, observed, noise, channel_covariance=covariance).mean
     request.getfixturevalue("small_windows")
-    pieces = field.solve(values, observed, noise, channel_covariance=covariance).mean
-    assert not np.array_equal(whole, pieces)
-    assert np.abs(whole - pieces).max() < 2e-3 and np.sqrt(np.mean((whole - pieces) ** 2)) < 1e-4
+    divided = field.solve(values, observed, noise, channel_covariance=covariance).mean
+    assert not np.array_equal(whole, divided)
+    assert np.abs(whole - divided).max() < 2e-3 and np.sqrt(np.mean((whole - divided) ** 2)) < 1e-4
     learnt = field.solve(values, observed, noise).channel_covariance  # from some windows only
     assert np.allclose(learnt, covariance, rtol=0, atol=0.2 * covariance.max())
 
@@ -277,7 +280,7 @@ def test_the_inside_of_a_large_hole_comes_from_a_coarser_grid(small_windows):
     fitted, sd = field.solve_with_sd(
         np.where(observed, values, np.nan), observed, rng=np.random.default_rng(0), count=8
     )
-    group = field._Group(values, observed, ~observed, fitted.offset, 1.0, field.EXPONENT)
+    group = pieces.Group(values, observed, ~observed, fitted.offset, 1.0, field.EXPONENT)
     assert group.deep()[60, 60] and not group.deep()[25, 60]
     # No step where the two grids meet: within the hole neighbours differ by less than in the picture itself.
     inside = fitted.mean[24:96, 24:96]
@@ -421,8 +424,7 @@ def test_uncertainty_and_denoising_through_the_command_line(tdc, tmp_path):
 
 
 def test_the_standard_deviation_is_that_of_held_out_entries():
-    """Single bright pixels make the field think that the picture is rough; what is missing is nevertheless told well.
-    """
+    """Single bright pixels make the field think that the picture is rough; what is missing is told well."""
     rng = np.random.default_rng(0)
     truth = smooth(96, 96) / 255
     values, observed = truth.copy(), np.ones(truth.shape, bool)
@@ -435,3 +437,23 @@ def test_the_standard_deviation_is_that_of_held_out_entries():
     inside = np.mean(np.abs(done.mean - truth)[~observed] <= 1.645 * done.sd[~observed])
     assert 0.85 < inside < 0.96 and done.sd[~observed].mean() < 0.7 * own[~observed].mean()
     assert done.held_out["count"] > 1000
+
+
+@pytest.mark.parametrize("noise", ["0", "auto"])
+def test_the_uncertainty_beneath_cosmic_rays_is_that_of_their_errors(tdc, noise):
+    """A sky of 100 with noise of 5 beneath stars a hundred times as bright: the field takes stars for roughness."""
+    rng = np.random.default_rng(0)
+    sky = np.zeros((128, 128))
+    sky[tuple(rng.integers(0, 128, (2, 24)))] = 10 ** rng.uniform(3, 5, 24)
+    sky = 100 + gaussian_filter(sky, 1.3) + rng.normal(0, 5, sky.shape)
+    rays = np.zeros(sky.shape, bool)
+    for row, column in rng.integers(0, 120, (60, 2)):
+        rays[row + np.arange(7), column + np.arange(7) // 2] = True
+    np.save("sky.npy", sky + rays * rng.uniform(300, 20_000, sky.shape))
+    np.save("rays.npy", rays)
+    how = ["complete-image", "sky.npy", "-o", "b.npy", "--mask", "rays.npy", "--method", "field"]
+    result = tdc(*how, "--noise-std", noise, "--uncertainty", "sd.npy")
+    assert result.exit_code == 0, result.stderr
+    errors, sd = np.abs(np.load("b.npy") - sky)[rays], np.load("sd.npy")[rays]
+    assert 0.84 < np.mean(errors <= 1.645 * sd) < 0.96
+    assert np.median(sd) == pytest.approx(1.48 * np.median(errors), rel=0.25)

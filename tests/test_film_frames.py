@@ -122,14 +122,23 @@ def test_nan_in_openexr_is_missing_and_one_channel_is_grey(tdc):
     assert np.array_equal(found[KNOWN], depth[KNOWN]) and np.isfinite(found).all()
 
 
+def test_reduced_copies_of_openexr_are_told(tdc):
+    Path("a.exr").write_bytes(plain_codecs.exr(planes(scene()), copies=True))
+    result = tdc("complete-image", "a.exr", "-o", "b.exr", *QUICK)
+    assert (result.exit_code, result.stderr) == (0, "tdc: note: a.exr: is read without its reduced copies\n")
+    found = exr_of("b.exr")[1]
+    assert all(np.array_equal(found[c][KNOWN], plane[KNOWN]) for c, plane in planes(scene()).items())
+
+
 def test_what_openexr_can_hold_beside_that_is_refused(tdc):
     library = pytest.importorskip("OpenEXR")
-    made = io.BytesIO()
-    parts = [library.Part({"type": library.scanlineimage}, {"Y": scene()[..., 0].copy()}, name) for name in "ab"]
-    library.File(parts).write(made)
-    assert refused(tdc, "a.exr", made.getvalue()) == (
-        "holds several parts; save the one to complete as a file of its own: oiiotool 'a.exr' --subimage 0 -o part.exr"
-    )
+    for kind, more in (("scanlineimage", {}), ("tiledimage", {"tiles": library.TileDescription()})):
+        made, header = io.BytesIO(), {"type": getattr(library, kind)} | more
+        library.File([library.Part(dict(header), {"Y": scene()[..., 0].copy()}, name) for name in "ab"]).write(made)
+        assert refused(tdc, "a.exr", made.getvalue()) == (
+            "holds several parts; save the one to complete as a file of its own: oiiotool 'a.exr' --subimage 0 -o "
+            "part.exr"
+        )
     plain = plain_codecs.exr(planes(scene()))
     deep = plain[:4] + struct.pack("<I", 2 | 0x800) + plain[8:]
     assert refused(tdc, "a.exr", deep) == (
@@ -219,7 +228,10 @@ def test_a_palette_in_jpeg_2000_becomes_its_colours(tdc):
     palette = plain_codecs.box(b"pclr", struct.pack(">HB3B", 4, 3, 7, 7, 7) + colours.tobytes())
     palette += plain_codecs.box(b"cmap", b"".join(struct.pack(">HBB", 0, 1, k) for k in range(3)))
     content = jp2(index, header=palette).replace(struct.pack(">3BI", 1, 0, 0, 17), struct.pack(">3BI", 1, 0, 0, 16))
-    assert refused(tdc, "a.jp2", content.replace(b"cmap", b"free")).startswith("has an unusual palette; convert it")
+    turned = content.replace(struct.pack(">6B", 0, 0, 1, 0, 0, 0), struct.pack(">6B", 0, 0, 1, 2, 0, 0), 1)
+    for other in (content.replace(b"cmap", b"free"), turned):
+        assert other != content
+        assert refused(tdc, "a.jp2", other).startswith("has an unusual palette; convert it")
     Path("a.jp2").write_bytes(content)
     result = tdc("complete-image", "a.jp2", "-o", "b.png", *QUICK)
     assert result.exit_code == 0, result.stderr
@@ -227,7 +239,7 @@ def test_a_palette_in_jpeg_2000_becomes_its_colours(tdc):
     assert np.array_equal(np.asarray(Image.open("b.png"))[KNOWN], colours[index][KNOWN])
 
 
-def test_channels_of_jpeg_2000_are_the_colours_that_the_file_says(tdc):
+def test_channels_of_jpeg_2000_are_the_colours_that_the_file_says(tdc, monkeypatch):
     def described(*colours):
         entries = b"".join(struct.pack(">3H", channel, 0, colour) for channel, colour in enumerate(colours))
         return jp2(smooth(20, 24), header=plain_codecs.box(b"cdef", struct.pack(">H", 3) + entries))
@@ -236,7 +248,16 @@ def test_channels_of_jpeg_2000_are_the_colours_that_the_file_says(tdc):
     assert tdc("complete-image", "a.jp2", "-o", "b.jp2", *QUICK).exit_code == 0
     found = imagecodecs.jpeg2k_decode(Path("b.jp2").read_bytes())
     assert np.array_equal(found[KNOWN], smooth(20, 24)[..., ::-1][KNOWN])
+    monkeypatch.setattr(imagecodecs, "jpeg2k_decode", None)  # nothing is decoded before
     assert refused(tdc, "a.jp2", described(1, 1, 1)).startswith("says of its channels no order that is one; convert it")
+
+
+def test_a_header_of_jpeg_2000_that_tells_another_size_is_told(tdc):
+    Path("a.jp2").write_bytes(jp2(smooth(20, 24)).replace(struct.pack(">2I", 20, 24), struct.pack(">2I", 24, 30), 1))
+    result = tdc("complete-image", "a.jp2", "-o", "b.jp2", *QUICK)
+    note = "tdc: note: a.jp2: its header tells 30x24 pixels, its picture has 24x20\n"
+    assert (result.exit_code, result.stderr) == (0, note)
+    assert np.array_equal(imagecodecs.jpeg2k_decode(Path("b.jp2").read_bytes())[KNOWN], smooth(20, 24)[KNOWN])
 
 
 def test_an_orientation_in_the_exif_of_jpeg_2000_is_applied(tdc):
@@ -256,17 +277,13 @@ def test_what_jpeg_2000_can_hold_beside_that_is_refused(tdc):
         f"its colours are neither grey nor red, green and blue; {way}"
     )
     unnamed = jp2(smooth(20, 24, 4)).replace(b"cdef", b"free")
-    assert refused(tdc, "a.jp2", unnamed) == (
-        f"has 4 channels, not all of them colours or alpha; {way}"
-    )
+    assert refused(tdc, "a.jp2", unnamed) == (f"has 4 channels, not all of them colours or alpha; {way}")
     deep = imagecodecs.jpeg2k_encode(
         np.arange(480, dtype=np.uint32).reshape(20, 24), level=0, codecformat="j2k", reversible=True, bitspersample=20
     )
     assert refused(tdc, "a.j2k", deep).startswith("has 20 bits a channel without sign; convert it to TIFF")
     stream = rgb[rgb.index(b"jp2c") - 4 :]
-    assert refused(tdc, "a.jp2", rgb + stream) == (
-        "holds 2 pictures; save the one to complete as a file of its own"
-    )
+    assert refused(tdc, "a.jp2", rgb + stream) == ("holds 2 pictures; save the one to complete as a file of its own")
     mixed = bytearray(rgb)
     mixed[rgb.index(b"\xff\x51") + 43] = 9
     assert refused(tdc, "a.jp2", bytes(mixed)) == f"its channels differ in size or depth; {way}"

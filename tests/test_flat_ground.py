@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tdc_cli.patches import field
+from tdc_cli import field
+from tdc_cli.field import pieces
 
 LIGHT, DARK = (215.0, 208.0, 200.0), (70.0, 40.0, 30.0)
 HOLES = {20: (slice(50, 70), slice(30, 50)), 60: (slice(30, 90), slice(20, 80))}
@@ -52,7 +53,7 @@ def test_the_field_leaves_no_stain(kind, side):
 
 def test_nor_where_the_picture_is_solved_in_windows_and_grids(monkeypatch):
     for name, value in {"WHOLE": 48 * 48, "CORE": 32, "MARGIN": 16, "REACH": 12}.items():
-        monkeypatch.setattr(field, name, value)
+        monkeypatch.setattr(pieces, name, value)
     truth = ground("dark half beside")
     observed = holed(truth.shape, 60)
     fitted = field.solve(np.where(observed, noisy(truth), np.nan), observed)

@@ -169,7 +169,7 @@ def test_frames_of_a_clip_keep_what_lies_outside(tdc):
         (["--keep", "white.png", "--mask", "m.png"], "keep white.png marks all of a.png: nothing is left to fill"),
         (
             ["--keep", "small.png", "--mask", "m.png"],
-            "keep small.png is 3x2 pixels but a.png is 24x20 pixels; they must have the same size",
+            "keep small.png is 3x2 pixels but picture a.png is 24x20; they must have the same size",
         ),
         (["--keep", "most.png", "--mask", "m.png"], "every entry is missing or kept: nothing is left to complete from"),
     ],

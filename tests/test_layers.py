@@ -19,7 +19,8 @@ LEVELS = (
     {"tensor", "kernels"},
     {"media"},
     {"holes", "metrics", "view"},
-    {"model", "patches", "exemplar"},
+    {"field", "model"},
+    {"patches", "exemplar"},
     {"methods"},
     {"peers"},
     {"run"},
@@ -28,7 +29,7 @@ LEVELS = (
     {"cli"},
 )
 # Arrays only: these know no files and no pictures.
-ALGORITHMS = {"model", "patches", "exemplar", "methods", "peers"}
+ALGORITHMS = {"field", "model", "patches", "exemplar", "methods", "peers"}
 # Library -> the only parts or modules that may import it.
 PLACES = {
     "click": {"cli"},

@@ -12,12 +12,12 @@ import pytest
 from conftest import ROOT, pixels, report_of, smooth
 from PIL import Image
 
-from tdc_cli import methods
+from tdc_cli import field, methods
 from tdc_cli.errors import ConfigError, InputError
 from tdc_cli.holes import simulate
 from tdc_cli.methods import blocks, patches
 from tdc_cli.methods.solve import solve
-from tdc_cli.patches import calibrate, field, schedule
+from tdc_cli.patches import calibrate, schedule
 from tdc_cli.patches import refine as passes
 from tdc_cli.patches.refine import refine
 from tdc_cli.patches.schedule import Settings

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import reference
 
-from tdc_cli.patches import kernels, kernels_lanes, kernels_match, kernels_shrink
+from tdc_cli.patches import kernels, kernels_lanes, kernels_match, kernels_motion, kernels_shrink
 
 LANES = kernels_lanes.LANES
 
@@ -99,6 +99,21 @@ def picture(rng, request):
     return image, np.where(observed, image + np.float32(0.1), np.float32(np.nan))
 
 
+@pytest.fixture(params=[0.4, 0.95], ids=["much missing", "little missing"])
+def together(rng, request):
+    """The same, every pixel observed in all channels or in none."""
+    image = rng.random((3, 2 * FRAME, 19)).astype(np.float32)
+    observed = np.tile(rng.random(image.shape[1:]) < request.param, (3, 1, 1))
+    return image, np.where(observed, image + np.float32(0.1), np.float32(np.nan))
+
+
+def tapered(rng, length):
+    """A random correlation matrix."""
+    factor = rng.random((length, length)).astype(np.float32)
+    lengths = np.sqrt(np.sum(factor**2, axis=1))
+    return factor @ factor.T / np.outer(lengths, lengths)
+
+
 def positions(image, size, stride=3, frames=1, depth=1):
     rows, columns = (
         np.arange(0, image.shape[1] // frames - size + 1, stride),
@@ -182,11 +197,10 @@ def test_estimate(picture, rng, noise, members, uncertain, depth, estimated):
     kernels_match.match(image, where, FRAME, depth, 4, 9, 0, 0, 0.0, groups)
     length = depth * 48
     shape = (len(groups), estimated or members, length)
-    taper = rng.random((length, length)).astype(np.float32)
-    taper = (taper @ taper.T) / np.sqrt(np.outer(np.sum(taper**2, axis=1), np.sum(taper**2, axis=1)))
+    taper = tapered(rng, length)
     found, variances = np.empty((2, *shape), np.float32)
     twin, twin_variances = np.empty((2, *shape))
-    arguments = image, data, groups, FRAME, depth, 4, taper, np.float32(0.01), np.float32(noise), uncertain
+    arguments = image, data, groups, FRAME, depth, 4, taper, np.float32(0.01), np.float32(noise), uncertain, False
     kernels.estimate(*arguments, found, variances)
     reference.estimate(*arguments, twin, twin_variances)
     np.testing.assert_allclose(found, twin, rtol=1e-3, atol=1e-3)
@@ -194,6 +208,66 @@ def test_estimate(picture, rng, noise, members, uncertain, depth, estimated):
     again = np.empty(shape, np.float32)
     kernels.estimate(*arguments, again, np.empty((0, 0, 0), np.float32))
     np.testing.assert_allclose(again, found, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.03])
+@pytest.mark.parametrize("members", [12, 40])
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("estimated", [None, 5])
+def test_estimate_with_colours_apart(together, rng, noise, members, depth, estimated):
+    image, data = together
+    groups = rng.choice(positions(image, 4, 2, frames=2, depth=depth), (9, members)).astype(np.int32)
+    shape = (9, estimated or members, depth * 48)
+    taper = tapered(rng, depth * 16)
+    found, variances = np.empty((2, *shape), np.float32)
+    twin, twin_variances = np.empty((2, *shape))
+    arguments = image, data, groups, FRAME, depth, 4, taper, np.float32(0.01), np.float32(noise), False, True
+    kernels.estimate(*arguments, found, variances)
+    reference.estimate(*arguments, twin, twin_variances)
+    np.testing.assert_allclose(found, twin, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(variances, twin_variances, rtol=1e-2, atol=1e-4)
+    again = np.empty(shape, np.float32)
+    kernels.estimate(*arguments, again, np.empty((0, 0, 0), np.float32))
+    np.testing.assert_allclose(again, found, rtol=1e-5, atol=1e-5)
+
+
+def motion_problem(rng, height, gaps):
+    """What `kernels_motion.find_motion` is given, without where it writes."""
+    steps = np.array([(dy, dx) for dy in (0, -1, 1, 2) for dx in (0, 1, -2)])
+    border, sides = 2 * max(abs(g) for g in gaps), len(gaps)
+    planes = rng.random((1 + sides, 3, height + 2 * border, 23 + 2 * border)).astype(np.float32)
+    weights = (rng.random((1 + sides, *planes.shape[2:])) < 0.6).astype(np.float32)
+    share, prices = rng.random((height, 23), dtype=np.float32), rng.random(len(steps), dtype=np.float32) / 100
+    return (planes[0], weights[0], planes[1:], weights[1:], np.array(gaps), share, steps, prices, np.float32(4e-4),
+            np.array([5, 9]))  # fmt: skip
+
+
+@pytest.mark.parametrize("height", [6, 40, 70])
+@pytest.mark.parametrize("gaps", [(-1,), (-1, 1), (-2, 1)])
+def test_find_motion(rng, height, gaps):
+    arguments = motion_problem(rng, height, gaps)
+    found, twin = (np.full((height, 23), np.inf, np.float32) for _ in range(2))
+    motion, its = np.zeros((2, 2, height, 23), int)
+    kernels_motion.find_motion(*arguments, found, motion)
+    reference.find_motion(*arguments, twin, its)
+    np.testing.assert_allclose(found, twin, rtol=1e-4)
+    assert (motion == its).mean() > 0.999  # rounding decides between steps that are as good as each other
+
+
+@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="one core only")
+def test_the_motion_is_the_same_with_one_and_two_threads(rng):
+    arguments = motion_problem(rng, 150, (-1, 2))
+    results = []
+    for threads in (1, 2):
+        numba.set_num_threads(threads)
+        try:
+            best, motion = np.full((150, 23), np.inf, np.float32), np.zeros((2, 150, 23), int)
+            kernels_motion.find_motion(*arguments, best, motion)
+        finally:
+            numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+        results.append((best, motion))
+    for one, two in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, two)
 
 
 @pytest.mark.parametrize("members", [8, 60])
@@ -231,12 +305,12 @@ def test_add_up(picture, rng, weighted, squared, depth):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("uncertain", [False, True])
+@pytest.mark.parametrize("kind", [(False, False), (True, False), (False, True)], ids=["plain", "uncertain", "apart"])
 @pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="one core only")
-def test_same_bits_with_one_and_two_threads(picture, uncertain):
-    image, data = picture
+def test_same_bits_with_one_and_two_threads(together, kind):
+    image, data = together
     where = positions(image, 4, 1, frames=2)
-    taper = np.ones((48, 48), np.float32)
+    taper = np.ones((16, 16) if kind[1] else (48, 48), np.float32)
     results = []
     for threads in (1, 2):
         numba.set_num_threads(threads)
@@ -254,7 +328,7 @@ def test_same_bits_with_one_and_two_threads(picture, uncertain):
                 taper,
                 np.float32(0.01),
                 np.float32(0.0),
-                uncertain,
+                *kind,
                 estimates,
                 variances,
             )

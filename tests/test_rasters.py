@@ -239,7 +239,20 @@ def test_rasterio_finds_the_same_place(tdc):
         assert after.crs.to_epsg() == 32633 and after.tags()["SENSOR"] == "made up" and after.read().min() > 0
 
 
-def test_a_big_endian_bigtiff_is_refused_with_a_way_out(tdc):
-    tifffile.imwrite("b.tif", np.zeros((20, 24), np.uint16), bigtiff=True, byteorder=">")
-    done = tdc("complete-image", "b.tif", "-o", "c.tif", "--missing-ratio", "0.2", "--method", "nearest")
-    assert done.exit_code == 2 and "b.tif: is a big-endian BigTIFF, which is not read; 'tiffcp -L" in done.stderr
+@pytest.mark.parametrize("dtype, shape", [("uint8", (20, 24, 3)), ("uint16", (20, 24)), ("float32", (20, 24, 5))])
+@pytest.mark.parametrize("command", ["complete-image", "complete-video", "complete-tensor"])
+def test_a_big_endian_bigtiff_is_read(tdc, command, dtype, shape):
+    if command == "complete-video" and shape[-1] == 5:
+        shape = shape[:2]
+    values = np.random.default_rng(0).integers(1, 200, shape).astype(dtype)
+    extra = [(33550, "d", 3, (30.0, 30.0, 0.0), True), (270, "s", 0, "map 7", True)]
+    how = {"photometric": "rgb" if shape[-1] == 3 else "minisblack", "metadata": None}
+    if shape[-1] == 5:
+        how["planarconfig"] = "contig"
+    tifffile.imwrite("b.tif", values, bigtiff=True, byteorder=">", extratags=extra, **how)
+    done = tdc(command, "b.tif", "-o", "c.tif", "--missing-ratio", "0.2", "--method", "nearest")
+    assert done.exit_code == 0, done.stderr
+    made = tifffile.imread("c.tif")
+    assert made.shape == shape and np.mean(made == values) > 0.75
+    found, page = tags("c.tif")
+    assert found[33550] == (30.0, 30.0, 0.0) and found[270] == "map 7" and page.parent.byteorder == ">"

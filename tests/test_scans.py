@@ -157,7 +157,7 @@ def test_a_page_of_another_size_than_the_mask_is_named(tdc):
     )
     result = tdc(*how, "--mask-box", "2,2,9,9", "--keep", "dust.png")
     assert result.exit_code == 2 and result.stderr.startswith(
-        f"tdc: page 1: keep dust.png is {SIZE[1]}x{SIZE[0]} pixels but scan.tif is 48x40 pixels; they must have"
+        f"tdc: page 1: keep dust.png is {SIZE[1]}x{SIZE[0]} pixels but picture scan.tif is 48x40; they must have"
     )
     assert not Path("b.tif").exists()
 

@@ -25,7 +25,14 @@ def _suites(ctx, param, incomplete):
     ]
 
 
-@click.command(short_help="Run an experiment of the paper, or others: tables and figures.")
+@click.command(
+    cls=options.Command,
+    sections={
+        "What is run": ("output", "data", "methods", "ratios", "seeds", "as_list"),
+        "How it is run": ("jobs", "cluster", "threads", "timeout", "resume"),
+    },
+    short_help="Run an experiment of the paper, or others: tables and figures.",
+)
 @click.argument("suite", required=False, shell_complete=_suites)
 @options.config(options.own_table)
 @click.option("-o", "--output", type=_path, metavar="FOLDER", help="Folder for the results, made if missing.")

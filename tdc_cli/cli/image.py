@@ -10,7 +10,7 @@ from . import options, single
 from .folder import complete_many
 
 
-@click.command(short_help="Fill in the missing pixels of pictures and of folders of pictures.")
+@options.completing("Fill in the missing pixels of pictures and of folders of pictures.")
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=options.File())
 @click.option(
     "-o",

@@ -16,7 +16,7 @@ import click
 from .. import listed
 from ..errors import ConfigError, TdcError
 from ..names import KINDS_OF_INPUT
-from ..run.option import options_of
+from ..run.option import options_of, sections_of
 from ..run.request import FolderOptions, Request
 
 
@@ -59,6 +59,32 @@ def method_names(ctx, param, incomplete):
     from .. import methods
 
     return [CompletionItem(m.name, help=m.summary) for m in methods.REGISTRY.values() if m.name.startswith(incomplete)]
+
+
+class Command(click.Command):
+    """A command whose help has its options below headings.
+
+    Parameters
+    ----------
+    sections : dict of str to collection of str
+        Heading to the names of its options; the others stand below a heading of their own, at the end.
+    """
+
+    others = "Messages and checks"
+
+    def __init__(self, *args, sections, **more):
+        super().__init__(*args, **more)
+        self._headings = {name: heading for heading, names in sections.items() for name in names}
+
+    def format_options(self, ctx, formatter):
+        groups = {heading: [] for heading in (*dict.fromkeys(self._headings.values()), self.others)}
+        for parameter in self.get_params(ctx):
+            if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)):
+                groups[self._headings.get(parameter.name, self.others)].append(record)
+        for heading, records in groups.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
 
 
 class File(click.Path):
@@ -384,6 +410,13 @@ def declared(kind):
     """Decorator: all options of `Request` for one kind of input, and those of folders where they are for it."""
     found = options_of(Request, kind) | options_of(FolderOptions, kind)
     return stack(*(made(name, *rest, kind) for name, rest in found.items()))
+
+
+def completing(summary):
+    """Decorator: the command that completes one kind of input, whose options are those of `Request`."""
+    sections = sections_of(Request, FolderOptions)
+    sections["Output"] = ["output", *sections["Output"]]
+    return click.command(cls=Command, sections=sections, short_help=summary)
 
 
 def single(name):

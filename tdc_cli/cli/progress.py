@@ -50,22 +50,24 @@ def shown(wanted):
 
             yield draw
     else:
-        last = time.monotonic()
+        last, told = time.monotonic(), ("", "")  # when a line was printed, and what of
         began = (last, 0, "")  # when what is done now began, with how much done, and its label
 
         with _compiling() as tell:
 
             def line(done, total, label):
-                nonlocal last, began
+                nonlocal last, told, began
                 interrupts.check()
                 tell(done, total, label)
                 now = time.monotonic()
                 if label != began[2]:
                     began = (now, done, label)
                 if now - last >= LINE_SECONDS and label != COMPILING:
-                    last = now
-                    pace = _pace(done - began[1], total - done, now - began[0]) if label == FRAMES else ""
                     how_far = f"{done} of {total}" if total > 1 else f"{done / max(total, 1e-9):.0%}"
+                    if told == (label, how_far):
+                        return
+                    last, told = now, (label, how_far)
+                    pace = _pace(done - began[1], total - done, now - began[0]) if label == FRAMES else ""
                     print(f"tdc: {label}: {how_far}{pace}", file=sys.stderr, flush=True)
 
             yield line

@@ -30,7 +30,15 @@ def _worded(text):
     return re.sub(r"`([a-z_0-9]+)`", r"--param \1", text)
 
 
-@click.command(short_help="Draw a synthetic problem with known truth, complete it, and judge the methods.")
+@click.command(
+    cls=options.Command,
+    sections={
+        "The problem": ("shape", "rank", "kind", "missing_ratio", "noise_std", "seed", "problem"),
+        "How it is completed": ("methods", "param", "threads"),
+        "What is written": ("output", "report", "plot", "overwrite"),
+    },
+    short_help="Draw a synthetic problem with known truth, complete it, and judge the methods.",
+)
 @click.option(
     "--shape", type=options.Listed(int, "30,30,30"), default="30,30,30", show_default=True, help="Size of every mode."
 )

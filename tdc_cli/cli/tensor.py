@@ -6,7 +6,7 @@ from ..names import STANDARD, TENSOR
 from . import options, single
 
 
-@click.command(short_help="Fill in the missing entries of a tensor: spectra, traffic, faces, measurements.")
+@options.completing("Fill in the missing entries of a tensor: spectra, traffic, faces, measurements.")
 @click.argument("input", metavar="INPUT", type=options.File())
 @click.option("-o", "--output", type=options.File(), required=True, help="File to write, or - for standard output.")
 @options.declared(TENSOR)

@@ -6,7 +6,7 @@ from ..names import CLIP
 from . import options, single
 
 
-@click.command(short_help="Fill in the missing pixels of a clip: text, scratches, lost blocks or frames, noise.")
+@options.completing("Fill in the missing pixels of a clip: text, scratches, lost blocks or frames, noise.")
 @click.argument("input", metavar="INPUT", type=options.File())
 @click.option(
     "-o",

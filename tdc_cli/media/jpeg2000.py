@@ -94,19 +94,24 @@ def decode(content, path):
         if not streams[0].rstrip(b"\0").endswith(_END):
             raise metadata.Damage("its picture is cut short")
         header = dict(box for kind, data in found if kind == b"jp2h" for box in reversed(list(boxes.of(data))))
-        mode, premultiplied, told = _channels(main, header, path)
-        if b"pclr" in header:
+        told = _told_otherwise(main, header, path)
+        defined = _definitions(header)
+        mode, premultiplied, palette = _channels(main, header, defined, path)
+        order = _order(defined, mode, path)
+        if palette:
+            told = (*told, palette_note(path, mode))
             values = imagecodecs.jpeg2k_decode(content, numthreads=1)  # puts the channels in order as well
         else:
-            values = _ordered(imagecodecs.jpeg2k_decode(streams[0], numthreads=1), header, path)
+            values = imagecodecs.jpeg2k_decode(streams[0], numthreads=1)
+            values = values if order is None else np.ascontiguousarray(values[..., order])
         known, left = _beside(found, header)
     except (*metadata.DAMAGE, RuntimeError, MemoryError) as error:
         raise metadata.damaged(path, error) from error
-    bits, _ = main.depths[0] if b"pclr" not in header else (8, False)
+    bits = 8 if palette else main.depths[0][0]
     if bits < 8:
         values = np.rint(values * (255 / ((1 << bits) - 1))).astype(np.uint8)
         stored = f"{bits} bit{'s' * (bits > 1)} a pixel"
-        told = (f"{path}: has {stored}; it is completed and written with 8 bits",)
+        told = (*told, f"{path}: has {stored}; it is completed and written with 8 bits")
     if premultiplied:
         known["premultiplied"] = True
     left = [*left, *(["further comments"] if len(main.comments) > 1 else [])]
@@ -188,15 +193,25 @@ def _of_encoder(text):
     return text.startswith((b"Created by", b"Creator:", b"Kakadu", b"Kdu-", b"JasPer"))
 
 
-def _channels(main, header, path):
-    """What the channels are: the mode, whether colours are multiplied by alpha, and notes; InputError for what is not
-    read.
+def _told_otherwise(main, header, path):
+    """Notes, at most one, on a header that tells another size than the codestream, which is what is decoded."""
+    height, width = struct.unpack(">2I", header[b"ihdr"][:8]) if b"ihdr" in header else (main.height, main.width)
+    if (width, height) == (main.width, main.height):
+        return ()
+    return (f"{path}: its header tells {width}x{height} pixels, its picture has {main.width}x{main.height}",)
+
+
+def _channels(main, header, defined, path):
+    """What the channels are: the mode, whether colours are multiplied by alpha, and whether there is a palette;
+    InputError for what is not read.
 
     Parameters
     ----------
     main : _Main
     header : dict
         Boxes of the header; empty for a bare codestream.
+    defined : list
+        See `_definitions`.
     path : path-like
     """
     way = _CONVERT.format(path)
@@ -205,23 +220,20 @@ def _channels(main, header, path):
     bits, signed = main.depths[0]
     if bits > 16 or (signed and bits not in (8, 16)):
         raise InputError(f"{path}: has {bits} bits a channel {'with' if signed else 'without'} sign; {way}")
-    count, told = len(main.depths), ()
+    count = len(main.depths)
     if b"pclr" in header:
         count = header[b"pclr"][2]
         plain = b"".join(struct.pack(">HBB", 0, _MAPPED, k) for k in range(count))
         depths = header[b"pclr"][3 : 3 + count]
         if count not in (1, 3) or any(depth != 7 for depth in depths) or header.get(b"cmap") != plain:
             raise InputError(f"{path}: has an unusual palette; {way}")
-        told = (palette_note(path, _MODES[count, False]),)
-    colours, kinds = _colours(header, count, path), _kinds(header)
+    colours, kinds = _colours(header, count, path), {channel: kind for channel, kind, _ in defined}
     alpha = kinds.get(colours) if count == colours + 1 else None
     if (count, alpha is not None) != (colours + (alpha is not None), alpha in (_STRAIGHT, _PREMULTIPLIED)) or any(
         kinds.get(k, _COLOUR) != _COLOUR for k in range(colours)
     ):
-        raise InputError(
-            f"{path}: has {count} channels, not all of them colours or alpha; {way}"
-        )
-    return _MODES[colours, alpha is not None], alpha == _PREMULTIPLIED, told
+        raise InputError(f"{path}: has {count} channels, not all of them colours or alpha; {way}")
+    return _MODES[colours, alpha is not None], alpha == _PREMULTIPLIED, b"pclr" in header
 
 
 def _colours(header, count, path):
@@ -237,11 +249,6 @@ def _colours(header, count, path):
     return colours
 
 
-def _kinds(header):
-    """Number of a channel to its kind, as the header says; one that is not there is a colour."""
-    return {channel: kind for channel, kind, _ in _definitions(header)}
-
-
 def _definitions(header):
     """Of every channel that the header defines, number, kind, and number of its colour, from 1 on."""
     if b"cdef" not in header:
@@ -250,16 +257,18 @@ def _definitions(header):
     return [struct.unpack(">3H", header[b"cdef"][2 + 6 * k : 8 + 6 * k]) for k in range(count)]
 
 
-def _ordered(values, header, path):
-    """Decoded channels with the colours in order: a header may say that the first one is blue."""
-    places = {colour - 1: channel for channel, kind, colour in _definitions(header) if kind == _COLOUR}
-    if values.ndim == 2 or not places:
-        return values
-    colours = 1 if values.shape[2] < 3 else 3
+def _order(defined, mode, path):
+    """Channels in the order of `mode`, a list, where the header says that the first one is not the first colour; else
+    None.
+    """
+    channels, colours = len(mode), len(mode.rstrip("A"))
+    places = {colour - 1: channel for channel, kind, colour in defined if kind == _COLOUR}
+    if colours == 1 or not places:
+        return None
     if sorted(places) != list(range(colours)) or sorted(places.values()) != list(range(colours)):
         raise InputError(f"{path}: says of its channels no order that is one; {_CONVERT.format(path)}")
-    order = [places[k] for k in range(colours)] + list(range(colours, values.shape[2]))
-    return values if order == sorted(order) else np.ascontiguousarray(values[..., order])
+    order = [places[k] for k in range(colours)] + list(range(colours, channels))
+    return None if order == sorted(order) else order
 
 
 def _beside(found, header):
@@ -273,9 +282,11 @@ def _beside(found, header):
         elif kind not in _ANEW:
             left.append(boxes.words(kind, _WORDS))
     left += [boxes.words(kind, {}) for kind in header if kind not in _HEADER]
-    known = metadata.of_blocks(exif=blocks.get(_EXIF, b""), xmp=blocks.get(_XMP, b""))
-    known["orientation"] = metadata.orientation(blocks.get(_EXIF, b""))
-    if known["orientation"] != 1 and any(box.is_place for box in kept):  # of the picture before it was turned
+    turn = metadata.orientation(blocks.get(_EXIF, b""))
+    known, damage = metadata.of_blocks(blocks.get(_EXIF, b""), blocks.get(_XMP, b""), turn)
+    known["orientation"] = turn
+    left += damage
+    if turn != 1 and any(box.is_place for box in kept):  # of the picture before it was turned
         kept = [box for box in kept if not box.is_place]
         left.append("georeference")
     if b"colr" in header and header[b"colr"][0] in _PROFILES:

@@ -49,10 +49,11 @@ def decode(content, path):
             f"{path}: {values.shape[2:]} channels where its header tells {mode}; convert it to PNG or TIFF"
         )
     kinds = {kind: data for kind, data in found if kind in (b"Exif", b"xml ")}
-    beside = metadata.of_blocks(exif=kinds.get(b"Exif", b"")[4:], xmp=kinds.get(b"xml ", b""))
+    beside, damage = metadata.of_blocks(exif=kinds.get(b"Exif", b"")[4:], xmp=kinds.get(b"xml ", b""))
     if head.premultiplied:
         beside["premultiplied"] = True
     left = [boxes.words(kind, _WORDS) for kind in dict.fromkeys(kind for kind, _ in found) if kind not in _KNOWN]
+    left += damage
     if head.profiled:
         left.append("colour profile")
     return Media(values, mode, str(path), "", beside, "JPEG XL", metadata.left_out(path, left))
@@ -66,8 +67,7 @@ def encode(media, form, quality=None):
     content = imagecodecs.jpegxl_encode(
         np.ascontiguousarray(media.values), lossless=True, usecontainer=True, numthreads=1
     )
-    exif = metadata.with_resolution(kept.get("exif", b""), kept["dpi"]) if "dpi" in kept else kept.get("exif")
-    if exif:
+    if exif := metadata.with_resolution(kept):
         content += boxes.box(b"Exif", bytes(4) + exif.removeprefix(b"Exif\0\0"))
     if "xmp" in kept:
         content += boxes.box(b"xml ", kept["xmp"])

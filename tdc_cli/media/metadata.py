@@ -11,18 +11,15 @@ import zlib
 import numpy as np
 
 from ..errors import InputError
+from . import exif as directories
 
 # What Pillow raises on damaged files, beside its own errors; nothing else can be told from them.
 DAMAGE = (OSError, EOFError, SyntaxError, ValueError, TypeError, LookupError, ArithmeticError, struct.error, zlib.error)
-DIRECTORIES = (0x8769, 0x8825)  # camera settings, place
-ORIENTATION = 274
 PROFILE, XMP = 34675, 700  # tags of TIFF
 
-_INTEROPERABILITY = 0xA005  # an offset into the old file, which means nothing in a new one
-_RESOLUTION = (282, 283, 296)  # in x, in y, unit
 # TIFF tags that say what the picture shows, not how it is stored: description, maker, model, software, date, artist,
 # copyright.
-DESCRIPTIVE = (270, 271, 272, 305, 306, 315, 33432, *DIRECTORIES)
+DESCRIPTIVE = (270, 271, 272, 305, 306, 315, 33432, *directories.DIRECTORIES)
 # Namespaces of XMP and names in them that completing makes false: thumbnails, and other pictures that stood in the same
 # file.
 _STALE_XMP = {
@@ -50,19 +47,6 @@ def damaged(path, error):
         return InputError(f"{path}: cannot be read ({error.strerror})")
     found = f" ({error})" if isinstance(error, Damage) else ""
     return InputError(f"{path}: damaged or cut short{found}; get the file again")
-
-
-def directory(file, offset):
-    """Directory of a TIFF file, open for reading, at `offset` as Pillow's Exif, whatever the pixels are."""
-    from PIL import Image
-
-    exif = Image.Exif()
-    file.seek(0)
-    start = file.read(4)
-    exif.endian = "<" if start.startswith(b"I") else ">"
-    exif.bigtiff = 43 in start[2:]
-    exif.load_from_fp(file, offset)
-    return exif
 
 
 def upright(values, orientation):
@@ -93,54 +77,71 @@ def of_picture(picture):
     Returns
     -------
     dict
-        As in `Media`, without transparency.
+        As in `Media`, without transparency and EXIF.
     """
-    exif = picture.getexif()
+    # Of a JPEG that tells no resolution Pillow says 72.
+    told = picture.format not in ("JPEG", "MPO") or picture.info.get("jfif_unit")
     text = {key: value for key, value in getattr(picture, "text", {}).items() if key not in _NO_TEXT}
     return _known(
         icc_profile=picture.info.get("icc_profile"),
-        dpi=_dpi(picture.info.get("dpi")) or _resolution(exif),
-        exif=_packed(exif, only_descriptive=picture.format == "TIFF"),
+        dpi=_dpi(picture.info.get("dpi") if told else None) or _resolution(picture.getexif()),
         xmp=_plain_xmp(picture.info.get("xmp")),
         text=text,
         comment=picture.info.get("comment") if picture.format == "JPEG" else None,
     )
 
 
-def of_directory(exif):
-    """Metadata of the directory of a TIFF file; see `directory`."""
+def of_directory(page):
+    """Metadata of a page that tifffile has opened."""
+    tags = {code: page.tags.valueof(code) for code in (PROFILE, XMP, *directories.RESOLUTION) if code in page.tags}
     return _known(
-        icc_profile=exif.get(PROFILE),
-        dpi=_resolution(exif),
-        exif=_packed(exif, only_descriptive=True),
-        xmp=_plain_xmp(exif.get(XMP)),
+        icc_profile=tags.get(PROFILE),
+        dpi=_resolution(tags),
+        exif=exif_of_page(page),
+        xmp=_plain_xmp(tags.get(XMP)),
     )
 
 
-def of_blocks(exif, xmp):
+def exif_of_page(page):
+    """Block of EXIF of what the directory of a page of a TIFF file says of the content; empty where it says nothing."""
+    file = page.parent
+    found = directories.read(file.filehandle, page.offset, file.byteorder, file.is_bigtiff)
+    content = directories.block({code: found[code] for code in DESCRIPTIVE if found.get(code)}, file.byteorder)
+    return directories.mended(content, page.tags.valueof(directories.ORIENTATION, 1)) if content else b""
+
+
+def of_blocks(exif, xmp, turn=1):
     """Metadata of a file that holds EXIF, without its resolution elsewhere, and XMP as blocks of bytes, either of which
-    may be empty.
+    may be empty, and words for what is left out, a list.
     """
-    noted = _of_bytes(exif)
-    return _known(dpi=_resolution(noted), exif=_packed(noted), xmp=_plain_xmp(xmp))
+    mended, left = kept_exif(exif, turn)
+    return _known(dpi=_resolution(_noted(exif)), exif=mended, xmp=_plain_xmp(xmp)), left
+
+
+def kept_exif(content, turn):
+    """A block of EXIF without what is no longer true, empty where nothing is left, and words for what is left out, a
+    list: cameras and programs write broken ones, which is no reason to fail.
+    """
+    try:
+        return directories.mended(content, turn) if content else b"", []
+    except DAMAGE:
+        return b"", ["EXIF, which is damaged"]
 
 
 def orientation(exif):
     """Orientation that EXIF, a block of bytes that may be empty, notes; 1 where it notes none."""
-    turn = _of_bytes(exif).get(ORIENTATION, 1)
+    turn = _noted(exif).get(directories.ORIENTATION, 1)
     return turn if turn in range(1, 9) else 1
 
 
-def _of_bytes(exif):
-    """Pillow's Exif of a block of bytes; empty where it is damaged."""
-    from PIL import Image
-
-    noted = Image.Exif()
+def _noted(exif):
+    """Orientation and resolution that a block of EXIF notes, code to number or pair; empty where it is damaged."""
     try:
-        noted.load(exif)
+        found = directories.of_block(exif, "<")
     except DAMAGE:
-        return Image.Exif()
-    return noted
+        return {}
+    codes = (directories.ORIENTATION, *directories.RESOLUTION)
+    return {code: found[code].number() for code in codes if isinstance(found.get(code), directories.Value)}
 
 
 def left_out(path, items):
@@ -160,24 +161,10 @@ def _dpi(dpi):
 def _resolution(exif):
     """Resolution that EXIF or a directory of TIFF notes, in dots an inch, or None."""
     try:
-        per_inch = {2: 1.0, 3: 2.54}.get(exif.get(_RESOLUTION[2], 2))
-        return per_inch and _dpi([float(exif[tag]) * per_inch for tag in _RESOLUTION[:2]])
-    except DAMAGE:
-        return None
-
-
-def _packed(exif, only_descriptive=False):
-    """EXIF as bytes, or None; cameras and programs write broken ones, which is no reason to fail."""
-    from PIL import Image
-
-    try:
-        if only_descriptive:
-            tags, exif = _descriptive(exif), Image.Exif()
-            for tag, value in tags.items():
-                exif[tag] = value
-        if ORIENTATION in exif:
-            del exif[ORIENTATION]
-        return exif.tobytes() if len(exif) else None
+        *sides, unit = directories.RESOLUTION
+        per_inch = {2: 1.0, 3: 2.54}.get(exif.get(unit, 2))
+        given = [exif[tag] for tag in sides]  # pairs, or fractions of Pillow
+        return per_inch and _dpi([(n[0] / n[1] if isinstance(n, tuple) else float(n)) * per_inch for n in given])
     except DAMAGE:
         return None
 
@@ -201,47 +188,10 @@ def _without_stale(xmp):
     return xmp
 
 
-def _descriptive(exif):
-    """What `exif` says of the content, tag to value: a TIFF file's directory also says where and how the pixels lie.
-
-    Those of `DIRECTORIES` are dicts.
-    """
-    kept = {}
-    for tag in DESCRIPTIVE:
-        if tag in DIRECTORIES and exif.get_ifd(tag):
-            kept[tag] = {key: value for key, value in exif.get_ifd(tag).items() if key != _INTEROPERABILITY}
-        elif tag not in DIRECTORIES and tag in exif:
-            kept[tag] = exif[tag]
-    return kept
-
-
-def descriptive_tags(metadata):
-    """Tags for the directory of a TIFF file, tag to value, from the EXIF of `metadata`; those of `DIRECTORIES` are
-    dicts.
-    """
-    from PIL import Image
-
-    exif = Image.Exif()
-    exif.load(metadata.get("exif", b""))
-    return _descriptive(exif)
-
-
-def with_resolution(exif, dpi):
-    """EXIF as bytes that notes the resolution too, for formats that have no other place for it.
-
-    Parameters
-    ----------
-    exif : bytes
-        May be empty.
-    dpi : two floats
-    """
-    from PIL import Image
-
-    noted = Image.Exif()
-    noted.load(exif)
-    for tag, value in zip(_RESOLUTION, (*dpi, 2)):
-        noted[tag] = value
-    return noted.tobytes()
+def with_resolution(metadata):
+    """The EXIF of `metadata`, which notes its resolution too, for formats that have no other place for it."""
+    exif, dpi = metadata.get("exif", b""), metadata.get("dpi")
+    return exif if dpi in (None, _resolution(_noted(exif))) else directories.with_resolution(exif, dpi)
 
 
 def png_chunks(content):

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import InputError
 from . import inventory, metadata, plain, png16
+from .exif import ORIENTATION
 from .formats import FORMATS, JPEG_QUALITY
 from .limits import check_single, check_size
 from .pixels import Media
@@ -21,6 +22,7 @@ from .pixels import Media
 _NAMES = {"MPO": "JPEG", "WEBP": "WebP"}  # Pillow's name -> ours; a MPO file is a JPEG followed by further ones
 _MODES = ("L", "LA", "RGB", "RGBA", "CMYK")
 _BITS = 258  # tag of TIFF
+_OLD_EXIF = "Raw profile type exif"  # a text of a PNG, in which some programs keep it
 _LARGEST_CHUNK = 64 * 2**20  # bytes of a profile or a text of a PNG, unpacked
 
 
@@ -46,10 +48,11 @@ def decode(content, path, page=None):
             if not (deep or more or left) and plain.suits(picture, content):
                 return Media(plain.decode(content), picture.mode, str(path), "", format=name)
             picture.load()
-            turn = picture.getexif().get(metadata.ORIENTATION, 1)
+            turn = picture.getexif().get(ORIENTATION, 1)
+            exif, damage = metadata.kept_exif(_exif(picture), turn)
             transparency = picture.info.get("transparency")
             ImageOps.exif_transpose(picture, in_place=True)
-            found = metadata.of_picture(picture) | more
+            found = metadata.of_picture(picture) | more | ({"exif": exif} if exif else {})
             if deep:
                 values, mode, notes = metadata.upright(png16.decode(content), turn), png16.mode(content), ()
             else:
@@ -63,7 +66,14 @@ def decode(content, path, page=None):
         raise metadata.damaged(path, error) from error
     if transparency is not None and mode in ("L", "RGB"):
         found["transparency"] = transparency
-    return Media(values, mode, str(path), "", found, name, (*notes, *metadata.left_out(path, left)))
+    return Media(values, mode, str(path), "", found, name, (*notes, *metadata.left_out(path, left + damage)))
+
+
+def _exif(picture):
+    """Block of EXIF of a picture that Pillow has opened; empty of a TIFF, whose directory says more than that."""
+    if _OLD_EXIF in picture.info and "exif" not in picture.info:
+        return picture.getexif().tobytes()
+    return picture.info.get("exif", b"") if picture.format != "TIFF" else b""
 
 
 def _check_kind(picture, path, page, stored):
@@ -181,7 +191,8 @@ def _encode_with(values, mode, name, kept, options):
         options["pnginfo"] = metadata.png_info(kept)
         kept = {key: value for key, value in kept.items() if key not in ("text", "xmp")}
     elif name == "WebP" and "dpi" in kept:
-        kept["exif"] = metadata.with_resolution(kept.get("exif", b""), kept.pop("dpi"))
+        kept["exif"] = metadata.with_resolution(kept)
+        del kept["dpi"]
     picture = Image.fromarray(values, mode="CMYK") if mode == "CMYK" else Image.fromarray(values)
     buffer = io.BytesIO()
     picture.save(buffer, name, **options, **kept)

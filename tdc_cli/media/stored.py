@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from . import array, metadata, tiff, tiff_tags
+from . import array, exif, metadata, tiff, tiff_tags
 from .files import digest, write_file
 from .formats import EXTENSIONS, FORMATS
 from .limits import check_packed, check_type
@@ -103,13 +103,12 @@ def _of_tiff(path):
         if len(pages) > 1 or not _is_plain(page):
             return None
         check_packed(page.imagewidth, page.imagelength, path, file.filehandle.size, page.samplesperpixel)
-        tags = metadata.directory(file.filehandle, page.offset)
-        found = metadata.of_directory(tags)
+        found = metadata.of_directory(page)
         mode, alpha = tiff.mode_of(page, path)
         if (
             alpha is not None
-            or tags.get(metadata.ORIENTATION, 1) != 1
-            or metadata.descriptive_tags(found).keys() & set(metadata.DIRECTORIES)
+            or page.tags.valueof(exif.ORIENTATION, 1) != 1
+            or any(code in page.tags for code in exif.DIRECTORIES)
         ):
             return None
         tiff.check_parts(page, file.filehandle.size)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import InputError
-from . import formats, inventory, metadata, pillow, tiff_tags
+from . import exif, formats, inventory, metadata, pillow, tiff_tags
 from .files import check_file
 from .limits import check_single, check_size
 from .pages import Pages
@@ -35,27 +35,27 @@ DAMAGE = (*metadata.DAMAGE, RuntimeError, MemoryError, AssertionError)
 
 def suits(page):
     """Whether a page is for `decode_page` rather than for Pillow, which reads up to 8 bits without sign, with straight
-    alpha at most.
+    alpha at most, and no big-endian BigTIFF.
     """
     signed = page.dtype is not None and page.dtype.kind == "i"
-    return signed or np.max(page.bitspersample) > 8 or not {int(e) for e in page.extrasamples} <= {_STRAIGHT}
+    return (
+        signed
+        or (page.parent.is_bigtiff and page.parent.byteorder == ">")
+        or np.max(page.bitspersample) > 8
+        or not {int(e) for e in page.extrasamples} <= {_STRAIGHT}
+    )
 
 
 @contextlib.contextmanager
 def opened(source, path):
     """A TIFF file as tifffile has it, from a path or a binary file; what is raised within the block is told as damage
     to `path`.
-
-    InputError for a big-endian BigTIFF: Pillow, which reads the metadata, takes none.
     """
     import tifffile
 
     try:
         with warnings.catch_warnings(), tifffile.TiffFile(source) as file:
             warnings.simplefilter("ignore")  # of tags that are damaged: what matters of them is found out below
-            if file.is_bigtiff and file.byteorder == ">":
-                way_out = "'tiffcp -L -8 IN.tif OUT.tif' makes a little-endian one of it"
-                raise InputError(f"{path}: is a big-endian BigTIFF, which is not read; {way_out}")
             yield file
     except InputError:
         raise
@@ -114,6 +114,8 @@ def decode(content, path, chosen=None):
         page, scan = chosen.chosen(pages, path)
         made = decode_page(file, page, path) if suits(page) else pillow.decode(content, path, page.index)
         more, left = beside(page)
+        if noted := metadata.exif_of_page(page):
+            more["exif"] = noted
         left += [COPIES] * bool(copies) + [FURTHER] * (not chosen.all and len(pages) > 1 + (scan is not None))
         if scan is not None:
             more["infrared"] = decode_page(file, scan, path).values
@@ -193,7 +195,7 @@ def stack(file, pages, copies):
     for page in (page.aspage() for page in pages):  # not as a frame that has no tags
         more, gone = beside(page)
         left += gone
-        if metadata.directory(file.filehandle, page.offset).keys() & set(metadata.DIRECTORIES):
+        if any(code in page.tags for code in exif.DIRECTORIES):
             left.append("EXIF of single pages")
         if copies and names:
             more["tags"] = {code: tag for code, tag in more.get("tags", {}).items() if code != _DESCRIPTION}
@@ -219,11 +221,10 @@ def decode_page(file, page, path):
     values = values.astype(values.dtype.newbyteorder("="), copy=False)
     if page.photometric == _WHITE_IS_ZERO and values.dtype.kind == "u":
         values = np.iinfo(values.dtype).max - values
-    tags = metadata.directory(file.filehandle, page.offset)
-    turn = tags.get(metadata.ORIENTATION, 1)
-    found = metadata.of_directory(tags)
+    found = metadata.of_directory(page)
     if alpha == _PREMULTIPLIED:
         found["premultiplied"] = True
+    turn = page.tags.valueof(exif.ORIENTATION, 1)
     return Media(metadata.upright(values, turn), mode, str(path), "", found, "TIFF")
 
 
@@ -331,15 +332,15 @@ def write_pages(frames, file, *, large, stack=None):
             writer.write(
                 _values(made, options),
                 contiguous=False,
-                extratags=_extra(_tags(made) if stack else {}, order),
+                extratags=_extra(_tags(made, order) if stack else {}, order),
                 **options,
             )
 
 
-def _tags(media):
+def _tags(media, order):
     """Tags of `media` for its directory, code to `tiff_tags.Tag`, without those that are directories of their own."""
-    described = metadata.descriptive_tags(media.metadata)
-    tags = {code: tiff_tags.text(value) for code, value in described.items() if isinstance(value, str)}
+    noted = exif.of_block(media.metadata.get("exif", b""), order)
+    tags = {code: tiff_tags.Tag(tag.kind, tag.content, "") for code, tag in noted.items() if tiff_tags.is_kept(code)}
     if "xmp" in media.metadata:
         tags[metadata.XMP] = tiff_tags.block(media.metadata["xmp"])
     shared = {key: media.metadata[key] for key in tiff_tags.SHARED.values() if key in media.metadata}
@@ -369,9 +370,9 @@ def encode(media, form=None, quality=None):
 def _described(media):
     """Byte order, further directories and tags of `media`, the last as tifffile takes them."""
     order = media.metadata["layout"].byteorder if "layout" in media.metadata else "<"
-    described = metadata.descriptive_tags(media.metadata)
-    directories = {code: value for code, value in described.items() if code in metadata.DIRECTORIES}
-    return order, directories, _extra(_tags(media), order)
+    noted = exif.of_block(media.metadata.get("exif", b""), order)
+    directories = {code: noted[code] for code in exif.DIRECTORIES if noted.get(code)}
+    return order, directories, _extra(_tags(media, order), order)
 
 
 def encode_stack(values, stack, large):

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from . import exif
+from .exif import DIRECTORIES, ORIENTATION
 from .inventory import without_thumbnails
-from .metadata import DIRECTORIES, ORIENTATION, PROFILE, XMP
+from .metadata import PROFILE, XMP
 
 NODATA = 42113
 _PALETTE = 3  # photometric interpretation
@@ -22,7 +24,7 @@ _NO_UNIT = 1  # of the resolution
 _GDAL = 42112
 # Tags whose content other formats hold too -> its key in the metadata of a `Media`.
 SHARED = {34377: "photoshop", 33723: "iptc"}
-_ASCII, _BYTE, _LONG = 2, 1, 4
+_BYTE, _LONG = 1, 4
 # Type of a tag -> NumPy's, of which rationals hold two.
 _TYPES = {1: "u1", 2: "S1", 3: "u2", 4: "u4", 5: "u4", 6: "i1", 7: "u1", 8: "i2", 9: "i4", 10: "i4", 11: "f4", 12: "f8"}
 _RATIONAL = (5, 10)
@@ -206,6 +208,11 @@ def read(page, descriptive):
     return kept, list(dict.fromkeys(left))
 
 
+def is_kept(code):
+    """Whether a tag, if EXIF has it, may stand in the directory of a TIFF file as it is."""
+    return code not in _WRITTEN_ANEW and code not in _LEFT_OUT
+
+
 def _content(page, tag):
     """Mended bytes of the values of a tag; None where they mean nothing elsewhere, such as places in the file."""
     if int(tag.dtype) not in _TYPES:
@@ -246,11 +253,6 @@ def nodata(tags, dtype):
     return (number,)
 
 
-def text(value):
-    """`Tag` of a text that `metadata` has read from EXIF."""
-    return Tag(_ASCII, value.encode("latin-1", "replace"), "")
-
-
 def block(content):
     """`Tag` of bytes, such as XMP."""
     return Tag(_BYTE, content, "")
@@ -264,28 +266,22 @@ def with_directories(content, directories):
     content : bytes
         A file that is not a BigTIFF.
     directories : dict
-        Code of a tag to the values of its directory, a dict as Pillow has it.
+        Code of a tag to its directory, as `exif.read` gives it, in the byte order of the file.
 
     Returns
     -------
     bytes
         The file's own directory stands at its end, enlarged; nothing points to the one before any more.
     """
-    from PIL import TiffImagePlugin
-
     order = {b"II": "<", b"MM": ">"}[content[:2]]
     (place,) = struct.unpack(f"{order}L", content[4:8])
     (count,) = struct.unpack(f"{order}H", content[place : place + 2])
     end = place + 2 + 12 * count
     entries = [content[start : start + 12] for start in range(place + 2, end, 12)]
     made = content + bytes(len(content) % 2)
-    for code, values in directories.items():
-        directory = TiffImagePlugin.ImageFileDirectory_v2(content[:4] + bytes(4), group=code)
-        for key, value in values.items():
-            directory[key] = value
+    for code, directory in directories.items():
         entries.append(struct.pack(f"{order}HHLL", code, _LONG, 1, len(made)))
-        made += directory.tobytes(len(made))
-        made += bytes(len(made) % 2)
+        made += exif.packed(directory, len(made), order)
     entries.sort(key=lambda entry: struct.unpack(f"{order}H", entry[:2]))
     own = struct.pack(f"{order}H", len(entries)) + b"".join(entries) + content[end : end + 4]
     return made[:4] + struct.pack(f"{order}L", len(made)) + made[8:] + own

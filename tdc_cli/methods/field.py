@@ -1,4 +1,4 @@
-"""Coloured Gaussian field: a smooth picture with correlated channels, fitted in a second; `tdc_cli.patches.field` has
+"""Coloured Gaussian field: a smooth picture with correlated channels, fitted in a second; `tdc_cli.field` has
 the model.
 """
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..patches import calibrate, field
+from .. import field
+from ..patches import calibrate
 from ..patches.schedule import validation_windows
 from . import Completion, silent
 from .parameters import Parameters, noise_level, parameter
@@ -51,27 +52,26 @@ class Shared:
 
 
 def margin(config):
-    """See the package; that of the windows that `patches.field` works in."""
+    """See the package; that of the windows that `tdc_cli.field` works in."""
     return field.MARGIN
 
 
 def share(samples, config, *, rng, monitor=silent):
-    """`Shared` of all regions: covariance and noise learnt from the samples, and the scale of the standard deviations.
-    """
+    """`Shared` of all regions: covariance and noise learnt from the samples, and the scale of standard deviations."""
     samples = [tuple(_flat(a) for a in sample) for sample in samples]
     prior = field.fit([(v, o) for v, o, _ in samples], _noise(config), exponent=config.exponent, steps=config.steps)
-    if prior.noise:
-        return Shared(prior, None, None)
     found = [_errors(*sample, prior, config.exponent, rng) for sample in samples]
     errors, spreads = (np.concatenate(parts) for parts in zip(*found))
-    return Shared(prior, calibrate.fit_scale(errors, spreads), _verdict(errors, spreads, rng))
+    verdict = None if prior.noise else _verdict(errors, spreads, rng)
+    return Shared(prior, calibrate.fit_scale(errors, spreads), verdict)
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent, wanted=None, part=None):
     """Fit the field: modes 0 and 1 are the picture, all others its channels; only standard deviations are drawn.
 
     Without noise the standard deviations of missing entries are scaled by the errors of observed ones that are held
-    out. Under noise they are the model's own: the noise of what is held out hides the error of the estimate.
+    out. Under noise these errors are larger than those of the estimate, by a noise that is known roughly: there they
+    are an upper bound to the model's own standard deviations.
     """
     shape = values.shape
     values, observed, wanted = (_flat(a) for a in (values, observed, ~observed if wanted is None else wanted))
@@ -88,16 +88,15 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, wanted=N
         prior=prior,
         wanted=wanted,
     )
-    verdict = None
     if part is not None:
         scale, verdict = part.shared.scale, part.shared.verdict
-    elif noise == 0:
-        errors, spreads = _held_out(values, observed, wanted, fitted, rng)
-        scale, verdict = calibrate.fit_scale(errors, spreads), _verdict(errors, spreads, rng)
     else:
-        scale = None
+        errors, spreads = _held_out(values, observed, wanted, fitted, rng)
+        scale = calibrate.fit_scale(errors, spreads)
+        verdict = None if fitted.noise_variance else _verdict(errors, spreads, rng)
     if scale is not None:
-        sd[~observed] = scale(sd[~observed])
+        own = sd[~observed]
+        sd[~observed] = np.minimum(own, scale(own)) if fitted.noise_variance else scale(own)
     # Nothing tells how a channel that is observed nowhere relates to the others: it may be anything that they are.
     blind = ~observed.any(axis=(0, 1))
     if blind.any():
@@ -139,6 +138,13 @@ def _errors(values, observed, wanted, known, exponent, rng):
     held = calibrate.hold_out(observed, HELD_OUT, rng, wanted=wanted)
     like = {"prior": known} if isinstance(known, field.Prior) else {"channel_covariance": known.channel_covariance}
     again, sd = field.solve_with_sd(
-        values, observed & ~held, rng=rng, count=HELD_OUT_SAMPLES, exponent=exponent, wanted=wanted | held, **like
+        values,
+        observed & ~held,
+        known.noise_variance,
+        rng=rng,
+        count=HELD_OUT_SAMPLES,
+        exponent=exponent,
+        wanted=wanted | held,
+        **like,
     )
     return (again.mean - values)[held], sd[held]

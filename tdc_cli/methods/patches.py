@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from .. import field
 from ..errors import ConfigError
-from ..patches import calibrate, field
+from ..patches import calibrate
 from ..patches.refine import scale_of
 from ..patches.schedule import TUNED, Settings, schedules_for, validation_windows
 from . import Completion, Part, datc, patches_clip, silent
@@ -40,7 +41,7 @@ class Config(Parameters):
         None,
         "Patches in a group, of which the nearest are estimated, 16, or 32 for strokes and where more than three "
         "quarters are missing; None: 64, or 96 for deep strokes, and 48 where more than three quarters are missing. In "
-        "clips 64, or 150 where the holes are strokes.",
+        "clips 64, or 120 where the holes are strokes and 60 where they are whole frames.",
         ge=2,
         le=512,
     )
@@ -59,8 +60,8 @@ class Config(Parameters):
     )
     passes: int | None = parameter(
         None,
-        "How often all groups are completed; None: 15, or 9 where the holes are strokes. In clips 6, or 2 under noise "
-        "after one that shrinks singular values.",
+        "How often all groups are completed; None: 15, or 9 where the holes are strokes. In clips 6, or 5 beneath "
+        "strokes, 4 for whole frames, and 2 under noise after one that shrinks singular values.",
         ge=1,
         le=1000,
     )

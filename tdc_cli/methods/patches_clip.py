@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from ..patches import calibrate, field, motion, noise
+from .. import field
+from ..patches import calibrate, motion, noise
 from ..patches.schedule import Schedule, Settings
 from . import Completion
 from .blocks import Progress, blocks, refine_blocks
@@ -25,12 +26,13 @@ SAMPLES = 4
 WINDOW, REACH = 10, 3
 # Where single entries are missing: passes, members of a group, and ridge of the first pass.
 PASSES, MEMBERS, FIRST_RIDGE = 6, 64, 1e-2
-# Where holes are strokes or whole frames: the same, with the ridges of the first and the last pass; none is
-# over-relaxed.
-STROKE_PASSES, STROKE_MEMBERS, STROKE_RIDGES = 6, 150, (3e-3, 1e-3)
+# Where holes are strokes, and where only whole frames are missing: the same, with the ridges of the first and the last
+# pass; neither is over-relaxed.
+STROKE_PASSES, STROKE_MEMBERS, STROKE_RIDGES = 5, 120, (3e-3, 1e-3)
+FRAME_PASSES, FRAME_MEMBERS = 4, 60
 # Patches of a group that are estimated, the nearest first, by what all of them say: the others are estimated better by
 # groups of their own.
-ESTIMATED, STROKE_ESTIMATED = 32, 24
+ESTIMATED, STROKE_ESTIMATED = 32, 16
 # Under noise, after a first pass that shrinks singular values: the same, and the size of patches.
 NOISY_PASSES, NOISY_MEMBERS, NOISY_RIDGE, NOISY_SIZE = 2, 64, 1e-3, 4
 # The last passes, which go with everything observed: first on the same grid, where there are enough, then on one denser
@@ -166,6 +168,17 @@ class _Clip:
     def height(self):
         return len(self.values) // self.frames
 
+    @property
+    def misses_frames_only(self):
+        """Whether every frame that something is missing of is missing as a whole."""
+        missing = self.by_frame(self.wanted).reshape(self.frames, -1)
+        return bool((missing.all(axis=1) == missing.any(axis=1)).all())
+
+    @property
+    def together(self):
+        """Whether there are several channels, and every pixel is observed in all of them or in none."""
+        return self.observed.shape[2] > 1 and bool((self.observed.all(axis=2) == self.observed.any(axis=2)).all())
+
     def by_frame(self, stacked):
         """A view, (T, H, W, C)."""
         return stacked.reshape(self.frames, self.height, *stacked.shape[1:])
@@ -222,14 +235,16 @@ def schedule_for(clip, variance, config):
         )
     elif any(clip.strokes):
         first_ridge, last_ridge = STROKE_RIDGES
+        passes, members = (FRAME_PASSES, FRAME_MEMBERS) if clip.misses_frames_only else (STROKE_PASSES, STROKE_MEMBERS)
         main = settings(
-            STROKE_MEMBERS,
+            members,
             depth=2,
-            passes=config.passes or STROKE_PASSES,
+            passes=config.passes or passes,
             first_ridge=first_ridge,
             last_ridge=last_ridge,
             step=1.0,
             momentum=0.0,
+            apart=clip.together,
             estimated=STROKE_ESTIMATED,
         )
     else:

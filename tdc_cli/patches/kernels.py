@@ -22,6 +22,7 @@ _ssyrk = foreign("ssyrk", "cython_blas", 10)
 _ssymm = foreign("ssymm", "cython_blas", 12)
 _spotrf = foreign("spotrf", "cython_lapack", 5)
 _spotri = foreign("spotri", "cython_lapack", 5)
+_ssyev = foreign("ssyev", "cython_lapack", 9)
 _UPPER_OF_ROWS, _NO = ord("L"), ord("N")  # Fortran sees the row-major upper triangle as a column-major lower one
 
 # Rows of the picture that a thread adds estimates into at a time are a multiple of it.
@@ -391,6 +392,21 @@ def _divide(targets, mean, wants_missing, noise, chosen, counts, others, sizes):
                 sizes[k] += 1
 
 
+@njit(**INNER)
+def _few_missing(targets):
+    """Whether the precision of all patches and systems of what each misses cost less than systems of what is observed.
+    """
+    length = targets.shape[1]
+    by_observed, by_missing = 0, 3 * length**3
+    for k in range(len(targets)):
+        count = 0
+        for d in range(length):
+            count += targets[k, d] == targets[k, d]
+        by_observed += count**3
+        by_missing += (length - count) ** 3
+    return by_missing < by_observed
+
+
 @njit(cache=CACHE, nogil=True, error_model="numpy")
 def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances):
     """`estimate` for the groups `first` to ``last - 1``, in one workspace."""
@@ -402,14 +418,7 @@ def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge
     smoother = np.empty((length, length), np.float32)
     for g in range(first, last):
         _gather(image, data, groups[g], frame, depth, size, patches, targets, mean)
-        cost, other = 0, 3 * length**3
-        for k in range(estimated):
-            count = 0
-            for d in range(length):
-                count += targets[k, d] == targets[k, d]
-            cost += count**3
-            other += (length - count) ** 3
-        few_missing = other < cost
+        few_missing = _few_missing(targets)
         _covariance(patches, taper, ridge + noise if few_missing else ridge, covariance)
         _divide(targets, mean, few_missing, noise, chosen, counts, others, sizes)
         found, spread = estimates[g], variances[g] if wanted else variances[:0].reshape(0, 0)
@@ -420,6 +429,115 @@ def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge
         else:
             _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches[:estimated],
                          found, spread)  # fmt: skip
+
+
+@njit(**INNER)
+def _principal_axes(patches, depth, axes):
+    """Write the eigenvectors of the covariance of the channels over all pixels of patches without their mean, one a
+    row.
+    """
+    channels = len(axes)
+    square = patches.shape[1] // (depth * channels)
+    products = np.empty(square, np.float32)
+    for c in range(channels):
+        for e in range(c + 1):
+            products[:] = np.float32(0.0)
+            for k in range(len(patches)):
+                for begin in range(0, depth * channels, channels):
+                    one, other = patches[k, (begin + c) * square :], patches[k, (begin + e) * square :]
+                    for i in range(square):
+                        products[i] += one[i] * other[i]
+            axes[c, e] = products.sum()
+    letters = np.array([ord("V"), ord("U")], np.uint8)  # what is the lower triangle by rows is the upper one by columns
+    sizes = np.array([channels, 3 * channels, 0], np.int32)
+    room = np.empty(4 * channels, np.float32)
+    _ssyev(
+        letters.ctypes,
+        letters[1:].ctypes,
+        sizes.ctypes,
+        axes.ctypes,
+        sizes.ctypes,
+        room.ctypes,
+        room[channels:].ctypes,
+        sizes[1:].ctypes,
+        sizes[2:].ctypes,
+    )
+
+
+@njit(**INNER)
+def _along(patches, axis, depth, turned):
+    """Write into `turned` (K, D / C) what patches of C channels have along one axis of their colours."""
+    channels = len(axis)
+    square = turned.shape[1] // depth
+    for k in range(len(patches)):
+        for f in range(depth):
+            own = turned[k, f * square : (f + 1) * square]
+            for i in range(square):
+                own[i] = np.float32(0.0)
+            for c in range(channels):
+                share, begin = axis[c], (f * channels + c) * square
+                line = patches[k, begin : begin + square]
+                for i in range(square):
+                    own[i] += share * line[i]
+
+
+@njit(**INNER)
+def _add_back(turned, axis, depth, patches):
+    """Add to patches of C channels what they have along one axis; the opposite of `_along`."""
+    channels = len(axis)
+    square = turned.shape[1] // depth
+    for k in range(len(patches)):
+        for f in range(depth):
+            own = turned[k, f * square : (f + 1) * square]
+            for c in range(channels):
+                share, begin = axis[c], (f * channels + c) * square
+                line = patches[k, begin : begin + square]
+                for i in range(square):
+                    line[i] += share * own[i]
+
+
+@njit(cache=CACHE, nogil=True, error_model="numpy")
+def _estimate_apart(first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances):
+    """`_estimate` along each principal axis of a group's colours by itself."""
+    estimated, length = estimates.shape[1], taper.shape[0]
+    wanted = len(variances) > 0
+    whole, mean = np.empty((groups.shape[1], estimates.shape[2]), np.float32), np.empty(estimates.shape[2], np.float32)
+    known = np.empty(estimates.shape[1:], np.float32)
+    axes = np.empty((len(image), len(image)), np.float32)
+    patches, nothing, covariance, targets, chosen, others, counts, sizes = _workspace(
+        groups.shape[1], estimated, length
+    )
+    nothing[:] = np.float32(0.0)
+    found = np.empty((estimated, length), np.float32)
+    spread = np.empty((estimated if wanted else 0, length), np.float32)
+    tallest = (2 * length + 4 * TILE) | 1 if wanted else (length + 3 * TILE) | 1
+    matrix = np.empty((length + TILE) * tallest * LANES, np.float32)
+    smoother = np.empty((length, length), np.float32)
+    for g in range(first, last):
+        _gather(image, data, groups[g], frame, depth, size, whole, known, mean)
+        _principal_axes(whole, depth, axes)
+        for k in range(estimated):
+            for d in range(len(mean)):
+                known[k, d] -= mean[d]
+                estimates[g, k, d] = mean[d]
+        if wanted:
+            variances[g] = np.float32(0.0)
+        for axis in axes:
+            _along(whole, axis, depth, patches)
+            _along(known, axis, depth, targets)
+            few_missing = _few_missing(targets)
+            _covariance(patches, taper, ridge + noise if few_missing else ridge, covariance)
+            _divide(targets, nothing, few_missing, noise, chosen, counts, others, sizes)
+            if few_missing:
+                _invert(covariance)
+                _by_missing(matrix, covariance, nothing, targets, chosen, counts, others, sizes, noise,
+                            patches[:estimated], smoother, found, spread)  # fmt: skip
+            else:
+                _by_observed(matrix, covariance, nothing, targets, chosen, counts, others, sizes, noise,
+                             patches[:estimated], found, spread)  # fmt: skip
+            _add_back(found, axis, depth, estimates[g])
+            if wanted:
+                _add_back(spread, axis**2, depth, variances[g])
 
 
 @njit(cache=CACHE, nogil=True, error_model="numpy")
@@ -441,7 +559,7 @@ def _estimate_uncertain(
                      estimates[g], variances[g] if len(variances) > 0 else variances[:0].reshape(0, 0))  # fmt: skip
 
 
-def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, estimates, variances):
+def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, apart, estimates, variances):
     """Posterior mean and variance of every patch of every group, given its own observed entries only.
 
     The patches of a group, as `image` has them now, give the mean ``m`` and the covariance ``S``, their sample
@@ -462,18 +580,21 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
         Rows of a frame, and frames of a patch.
     size : int
     taper : (D, D) float32 ndarray
-        Symmetric, with ones on the diagonal.
+        Symmetric, with ones on the diagonal. If `apart`, of one channel.
     ridge, noise : float32
         Variances.
     uncertain : bool
         Whether S is increased, before that, by the mean posterior covariance of the E members under it, entry by entry
         times `taper`: what their missing entries leave open, as an EM iteration has it.
+    apart : bool
+        Whether the colours of a group are turned to their principal axes, along each of which its patches are a group
+        by themselves. All channels of a pixel are then observed, or none is; not together with `uncertain`.
     estimates : (G, E, D) float32 ndarray
         Written.
     variances : (G, E, D) or (0, 0, 0) float32 ndarray
         Written, or left alone if empty; 0 of observed entries without noise.
     """
-    kernel = _estimate_uncertain if uncertain else _estimate
+    kernel = _estimate_apart if apart else _estimate_uncertain if uncertain else _estimate
     run_shares(
         kernel, len(groups), SHARE, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances
     )

@@ -15,6 +15,8 @@ adaptive overlapped block motion compensation, IEEE Trans. Circuits Syst. Video 
 import numpy as np
 from scipy.ndimage import uniform_filter
 
+from .kernels_motion import find_motion
+
 # Sides of the surroundings that are compared where the frame is seen, and where it is not; largest motion that is
 # looked for, in pixels a frame.
 SIDE, WIDE, FASTEST = 9, 21, 7
@@ -50,16 +52,7 @@ def predict(frame, seen, sides):
         Mean squared error of the observed surroundings, over the channels.
     """
     unit = frame.var() or 1.0
-    share = np.clip(_around(seen, SIDE), 0, 1)
-    best, motion = np.full(seen.shape, np.inf, np.float32), np.zeros((2, *seen.shape), int)
-    steps = [(dy, dx) for dy in range(-FASTEST, FASTEST + 1) for dx in range(-FASTEST, FASTEST + 1)]
-    for step in sorted(steps, key=lambda s: s[0] ** 2 + s[1] ** 2):
-        moved = [(_shifted(f, gap, step), _shifted(w, gap, step)) for gap, f, w in sides]
-        cost = _cost(frame, seen, moved, share) + np.float32(STILL * unit * (step[0] ** 2 + step[1] ** 2))
-        better = cost < best
-        best[better] = cost[better]
-        motion[:, better] = np.array(step)[:, None]
-    moved = _moved(sides, motion)
+    moved = _moved(sides, _motion(frame, seen, sides, unit))
     errors = [_error(frame, other, seen * weight, SIDE) for other, weight in moved]
     shares = np.array([np.maximum(weight, UNSEEN) / (error + LEAST * unit) / abs(side[0])
                        for side, (_, weight), error in zip(sides, moved, errors)])  # fmt: skip
@@ -68,10 +61,33 @@ def predict(frame, seen, sides):
     return prediction, _error(frame, prediction, seen, SIDE)
 
 
-def _shifted(array, gap, step):
-    """`array` at every pixel moved by ``gap step``; beyond the border as on it."""
-    rows, columns = (np.clip(np.arange(n) + gap * s, 0, n - 1) for n, s in zip(array.shape, step))
-    return array[rows][:, columns]
+def _motion(frame, seen, sides, unit):
+    """Pixels a frame that every pixel moves, (2, H, W); `unit` is the variance of the frame."""
+    border = FASTEST * max(abs(gap) for gap, *_ in sides)
+
+    def bordered(plane):
+        return np.pad(plane, border, mode="edge")
+
+    gaps, frames, weights = zip(*sides)
+    planes = [[bordered(channel) for channel in np.moveaxis(f, 2, 0)] for f in (frame, *frames)]
+    steps = [(dy, dx) for dy in range(-FASTEST, FASTEST + 1) for dx in range(-FASTEST, FASTEST + 1)]
+    steps = np.array(sorted(steps, key=lambda s: s[0] ** 2 + s[1] ** 2))
+    best, motion = np.full(seen.shape, np.inf, np.float32), np.zeros((2, *seen.shape), int)
+    find_motion(
+        np.array(planes[0], np.float32),
+        bordered(seen),
+        np.array(planes[1:], np.float32),
+        np.array([bordered(weight) for weight in weights], np.float32),
+        np.array(gaps),
+        np.clip(_around(seen, SIDE), 0, 1),
+        steps,
+        np.float32(STILL * unit) * np.sum(steps**2, axis=1, dtype=np.float32),
+        np.float32(UNSEEN**2),
+        np.array([SIDE, WIDE]),
+        best,
+        motion,
+    )
+    return motion
 
 
 def _moved(sides, motion):
@@ -82,20 +98,6 @@ def _moved(sides, motion):
         rows, columns = (np.clip(at + gap * by, 0, n - 1) for at, by, n in zip(np.indices(shape), motion, shape))
         moved.append((frame[rows, columns], weight[rows, columns]))
     return moved
-
-
-def _cost(frame, seen, moved, share):
-    """How badly a motion agrees, (H, W): mean squared differences over the surroundings.
-
-    Where the frame is seen, the harmonic mean of those with the frames beside it, so that one that agrees is enough;
-    else theirs with each other. `share` is how much of the surroundings is seen.
-    """
-    errors = [_error(frame, other, seen * weight, SIDE) for other, weight in moved]
-    if len(moved) == 1:
-        return errors[0]
-    (before, its), (after, own) = moved
-    agreed = 2 * errors[0] * errors[1] / np.maximum(errors[0] + errors[1], np.finfo(np.float32).tiny)
-    return share * agreed + (1 - share) * _error(before, after, its * own, WIDE)
 
 
 def _error(one, other, weight, side):

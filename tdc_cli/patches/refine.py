@@ -144,7 +144,7 @@ class _Problem:
     def passes(self, estimate, settings, rng, tick, variance):
         """Run the passes on `estimate` in place; returns the variance of the last one's mixture, or None."""
         before, spread = estimate.copy(), None
-        taper = _taper(settings.depth * len(estimate), settings.size, settings.taper)
+        taper = _taper(settings.depth * (1 if settings.apart else len(estimate)), settings.size, settings.taper)
         wanted = _touched(self.wanted.reshape(self.shape), settings)
         ridges = np.geomspace(settings.first_ridge, settings.last_ridge, settings.passes)
         for number, ridge in enumerate(ridges):
@@ -164,7 +164,8 @@ class _Problem:
     def _one_pass(self, estimate, positions, taper, ridge, settings, last, variance):
         """Weighted mean of all estimates of every entry, (C, H, W) float64, and the variance of their mixture or None.
         """
-        size, count, length = settings.size, members(self.shape, settings), len(taper)
+        size, count = settings.size, members(self.shape, settings)
+        length = settings.depth * len(estimate) * size**2
         place = self.shape[1], settings.depth, size
         total, weight = np.zeros(estimate.shape), np.zeros(estimate.shape)
         squares = np.zeros(estimate.shape if variance else (0, 0, 0))
@@ -191,7 +192,7 @@ class _Problem:
                 shrink(noisy, chunk, *place, np.float32(self.noise), found, spread)
             else:
                 kernels.estimate(estimate, self.data, chunk, *place, taper, np.float32(ridge), np.float32(self.noise),
-                                 settings.uncertain, found, spread)  # fmt: skip
+                                 settings.uncertain, settings.apart, found, spread)  # fmt: skip
             kernels.add_up(chunk, found, spread, *place, np.float32(FLOOR), total, weight, squares)
         reached = weight > 0
         np.divide(total, weight, out=total, where=reached)

@@ -56,6 +56,9 @@ class Settings:
         Whether groups are completed by shrinking their singular values (`kernels.shrink`), with what is not observed as
         it is estimated: a first estimate under noise, that needs none of the covariances. `taper`, `first_ridge` and
         `last_ridge` then have no part.
+    apart : bool
+        Whether a group's colours are completed by themselves, along their principal axes: for a ninth of the work.
+        Where the channels of a pixel are observed together only.
     share : float
         Weight of the stage's result beside the picture that it began with.
     estimated : int or None
@@ -79,6 +82,7 @@ class Settings:
     momentum: float = 0.5
     uncertain: bool = False
     shrinks: bool = False
+    apart: bool = False
     share: float = 1.0
     estimated: int | None = None
 

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from .. import holes
-from ..errors import ConfigError, InputError, MaskError, MaskSizeError
+from ..errors import ConfigError, InputError, MaskError
 from ..media import stored, tensor
 from ..media.files import digest
 from ..media.masks import Masks, read_mask, read_masks
@@ -371,17 +371,17 @@ def may_be_copied(request, source):
     MaskError
         See `holes.from_image`.
     """
-    return None if request.source is None else _white(request.source, source, "source", "may be copied")
+    return None if request.source is None else _white(request, "source", source, "may be copied")
 
 
-def _white(path, source, role, meaning):
-    """What the picture at `path` marks of `source`, as `marked`; MaskError where it has another size."""
+def _white(request, role, source, meaning):
+    """What the picture that the option `role` names marks of `source`, as `marked`; MaskError where it has another
+    size.
+    """
+    path = getattr(request, role)
     found = marked(path, role, meaning)
     if found.shape != tuple(source.shape[:2]):
-        sizes = (f"{width}x{height} pixels" for height, width in (found.shape, source.shape[:2]))
-        raise MaskSizeError(
-            f"{role} {path} is {next(sizes)} but {source.path} is {next(sizes)}; they must have the same size"
-        )
+        raise holes.wrong_size(f"{role} {path}", found.shape, f"{request.kind} {source.path}", source.shape[:2])
     return found
 
 
@@ -413,7 +413,7 @@ def marked(path, role="source", meaning="may be copied"):
 def _marked_as_kept(request, source):
     """What a user's file says stays as it is: (H, W) bool, or of the shape of a tensor."""
     if request.kind != TENSOR:
-        found = _white(request.keep, source, "keep", "stays as it is")
+        found = _white(request, "keep", source, "stays as it is")
     else:
         try:
             given = tensor.read_mask(request.keep)
@@ -451,7 +451,7 @@ def with_values(request, source, decision, count):
         way = "" if request.keep else "; `keep=nodata` leaves them as they are"
         said = f"{source.path}: {count} further entries are {what} and count as missing{way}"
         return replace(decision, warnings=(*decision.warnings, said))
-    if numbers and not alone:
+    if request.missing_value and not alone:
         return replace(
             decision, notes=(*decision.notes, f"{source.path}: no entry that is otherwise known is {numbers}")
         )

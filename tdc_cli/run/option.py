@@ -36,6 +36,8 @@ class Option(Bounds):
         The default in words, where the value itself says nothing.
     defaults : dict of str to object
         Kinds of input whose default is another one.
+    section : str or None
+        Heading of the help that stands above it and those that follow, up to the next that names one.
     """
 
     help: object
@@ -47,6 +49,7 @@ class Option(Bounds):
     parameter: bool = False
     default_words: str | None = None
     defaults: dict = field(default_factory=dict)
+    section: str | None = None
 
     def of(self, kind, name):
         """The attribute `name` for one kind of input."""
@@ -66,6 +69,17 @@ def options_of(cls, kind):
     found = {f.name: (f.metadata["option"], f.default) for f in fields(cls) if "option" in f.metadata}
     return {name: (declared, declared.defaults.get(kind, default))
             for name, (declared, default) in found.items() if kind in declared.scope}  # fmt: skip
+
+
+def sections_of(*classes):
+    """Heading of the help to the names of the options below it, of all kinds of input, as dataclasses declare them."""
+    found: dict[str, list] = {}
+    for cls in classes:
+        heading = None
+        for name, declared in ((f.name, f.metadata["option"]) for f in fields(cls) if "option" in f.metadata):
+            heading = declared.section or heading
+            found.setdefault(heading, []).append(name)
+    return found
 
 
 def check_options(instance, kind):

@@ -59,9 +59,9 @@ class Request:
     command: tuple = ()
     consulted: Mapping = field(default_factory=dict)
 
-    # How it is written.
     format: str | None = option(
-        None, form="choice", choices=FORMATS, scope=(PICTURE,), affects_result=False, default_words="that of the input",
+        None, section="Output", form="choice", choices=FORMATS, scope=(PICTURE,), affects_result=False,
+        default_words="that of the input",
         help="Format of the output where its name has no extension: in a folder, on standard output.")  # fmt: skip
     codec: str | None = option(
         None, metavar="NAME", scope=(CLIP,), affects_result=False, default_words="by the format",
@@ -71,9 +71,8 @@ class Request:
         help={PICTURE: "Of a JPEG output, 1 to 100; an error for other formats.  [default: 95]",
               CLIP: "Of a codec with loss, 1 to 100.  [default: by the codec]"})  # fmt: skip
 
-    # What is missing.
     page: int | None = option(
-        None, form="count", ge=0, metavar="N", scope=(PICTURE,),
+        None, section="What is missing", form="count", ge=0, metavar="N", scope=(PICTURE,),
         help="Page of a TIFF file that is meant, counted from 0; the others are not written.")  # fmt: skip
     pages: str | None = option(
         None, form="choice", choices=("all",), scope=(PICTURE,), affects_result=False,
@@ -150,7 +149,7 @@ class Request:
         },
     )
     missing_ratio: float | None = option(
-        None, form="number", ge=0, lt=1, metavar="SHARE",
+        None, section="Trials and measures", form="number", ge=0, lt=1, metavar="SHARE",
         help="Hide this share of a whole input, which then is the truth for the metrics.")  # fmt: skip
     missing_pattern: str | None = option(
         None,
@@ -179,9 +178,8 @@ class Request:
               CLIP: "The true clip, for metrics where a mask is real.",
               TENSOR: "The true tensor, for metrics where a mask is real."})  # fmt: skip
 
-    # How it is completed.
     frames: str | None = option(
-        None, metavar="START:STOP", scope=(CLIP,),
+        None, section="How it is completed", metavar="START:STOP", scope=(CLIP,),
         help="Work on these frames only, counted from 0; the others pass as they are.")  # fmt: skip
     frame_rate: Fraction | None = option(
         None, form="rate", metavar="RATE", scope=(CLIP,), affects_result=False,
@@ -236,8 +234,8 @@ class Request:
         None, form="pairs", metavar="KEY=VALUE",
         help="Any other parameter of the method (see 'tdc methods NAME'); may be repeated.")  # fmt: skip
     threads: int | None = option(
-        None, form="count", ge=1, le=10_000, affects_result=False, default_words="the cores",
-        help="Threads to use for each input.")  # fmt: skip
+        None, section="Threads, memory and regions", form="count", ge=1, le=10_000, affects_result=False,
+        default_words="the cores", help="Threads to use for each input.")  # fmt: skip
     jobs: int = option(
         1,
         form="count",
@@ -275,9 +273,8 @@ class Request:
         None, form="chunk", metavar="auto|N", scope=(CLIP,), default_words="auto",
         help="Frames that are completed together; more take more memory.")  # fmt: skip
 
-    # What else is written.
     report: _PATH | None = option(
-        None, form="path", metavar="PATH", affects_result=False,
+        None, section="What else is written", form="path", metavar="PATH", affects_result=False,
         help={PICTURE: "Write the report, a JSON file. For a folder, this and the next four name folders.",
               CLIP: "Write the report, a JSON file.", TENSOR: "Write the report, a JSON file."})  # fmt: skip
     html: _PATH | None = option(
@@ -328,9 +325,9 @@ class Request:
         },
     )
 
-    # How it is run.
     overwrite: bool = option(
         False,
+        section="Files that exist, and folders",
         form="flag",
         affects_result=False,
         help="Replace outputs that exist; otherwise they are refused before any work.",
@@ -481,9 +478,15 @@ class FolderOptions:
     """How a folder of pictures is worked through."""
 
     mask_suffix: str = option(
-        "", metavar="TEXT", scope=(PICTURE,), help="What follows a picture's name in that of its mask, such as _mask.")
+        "", section="What is missing", metavar="TEXT", scope=(PICTURE,),
+        help="What follows a picture's name in that of its mask, such as _mask.")
     recursive: bool = option(
-        False, form="flag", scope=(PICTURE,), affects_result=False, help="Enter folders in folders."
+        False,
+        section="Files that exist, and folders",
+        form="flag",
+        scope=(PICTURE,),
+        affects_result=False,
+        help="Enter folders in folders.",
     )
     fail_fast: bool = option(
         False, form="flag", scope=(PICTURE,), affects_result=False, help="Begin no further file after one has failed.")

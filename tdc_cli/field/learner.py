@@ -1,0 +1,124 @@
+"""Covariance of the channels and level of the noise, learnt together with the field; see `tdc_cli.field`."""
+
+import numpy as np
+
+from .window import dot
+
+# Correlation of channels that the iteration starts from.
+START_CORRELATION = 0.87
+# Share of the mean channel variance that is added to each, so that a picture with equal channels keeps S invertible.
+RIDGE = 1e-4
+# Energy of the error, relative to that of zero, at which conjugate gradients stop while learning.
+LEARNING_TOLERANCE = 2e-3
+# Longest extrapolation of the accelerated iteration, in EM steps; change of the log covariance at which it has settled.
+LONGEST, SETTLED = 8.0, 0.01
+# Smallest noise variance that is believed in and first guess where it is to be learnt, relative to the variance of the
+# data.
+LEAST_NOISE, FIRST_NOISE = 1e-8, 1e-2
+
+
+class Learner:
+    """Channel covariance, and noise variance where that is not given, from some windows of a group of channels.
+
+    Parameters
+    ----------
+    windows : list of Window
+    covariance : (C, C) ndarray
+        To start from.
+    noise : float or None
+        None: learnt.
+    rng : numpy.random.Generator
+    """
+
+    def __init__(self, windows, covariance, noise, rng):
+        self.windows, self.given_noise = windows, noise
+        self.normals = [w.draw_normals(rng) for w in windows]
+        self.means = [w.first_guess() for w in windows]
+        self.deviations = [np.zeros_like(w.values) for w in windows]
+        self.parameters = self._pack(covariance, FIRST_NOISE if noise is None else noise)
+
+    def _pack(self, covariance, noise):
+        values, vectors = np.linalg.eigh(covariance)
+        logarithm = (vectors * np.log(values)) @ vectors.T
+        return np.append(logarithm.ravel(), np.log(noise) if self.given_noise is None else 0.0)
+
+    def unpacked(self):
+        """Covariance (C, C) and noise variance."""
+        size = len(self.windows[0].values)
+        values, vectors = np.linalg.eigh(self.parameters[:-1].reshape(size, size))
+        noise = float(np.exp(self.parameters[-1])) if self.given_noise is None else self.given_noise
+        values = np.exp(values)
+        # An extrapolation may leave what every iteration keeps to; of equal channels S would be singular.
+        return (vectors * np.maximum(values, RIDGE * values.mean())) @ vectors.T, noise
+
+    def round(self, run):
+        """Two EM iterations and an extrapolation; returns how far the parameters moved."""
+        first = self.parameters
+        second = self.parameters = self._iterate(run)
+        third = self.parameters = self._iterate(run)
+        change, bend = second - first, third - 2 * second + first
+        length = np.linalg.norm(change) / max(np.linalg.norm(bend), 1e-12)
+        length = min(max(length, 1.0), LONGEST)
+        self.parameters = first + 2 * length * change + length**2 * bend
+        return np.linalg.norm(self.parameters - first)
+
+    def _iterate(self, run):
+        seen = sum(np.count_nonzero(w.observed) for w in self.windows)
+        if not seen:  # a group of channels without any data has nothing to learn from
+            return self.parameters
+        covariance, noise = self.unpacked()
+        for window in self.windows:
+            window.set_parameters(covariance, noise)
+
+        def work(task):
+            k, sampled = task
+            window = self.windows[k]
+            if sampled:
+                self.deviations[k] = window.deviation(self.normals[k], self.deviations[k], LEARNING_TOLERANCE)[0]
+            else:
+                self.means[k] = window.mean(self.means[k], LEARNING_TOLERANCE)
+
+        run(work, [(k, sampled) for k in range(len(self.windows)) for sampled in (False, True)])
+        pixels = sum(w.pattern.size for w in self.windows)
+        pairs = list(zip(self.windows, self.means, self.deviations))
+        fitted = sum(w.spread(m if noise else w.values + m) for w, m, _ in pairs)
+        uncertain = sum(w.spread(e) for w, _, e in pairs)
+        if not noise:
+            # The scale of S has a closed form: y^T K^-1 y / n. The sample, drawn with the old one, is brought to it.
+            uncertain *= np.sum(fitted * np.linalg.inv(covariance)) / seen
+        covariance = (fitted + uncertain) / pixels
+        covariance += (RIDGE * np.trace(covariance) / len(covariance) + 1e-10) * np.eye(len(covariance))
+        if self.given_noise is None:
+            misfit = sum(dot((w.values - m) * w.observed, w.values - m) + dot(e * w.observed, e) for w, m, e in pairs)
+            noise = max(misfit / seen, LEAST_NOISE)
+        return self._pack(covariance, noise)
+
+
+def moments(parts, unit):
+    """Mean (C,) and variance (C,) of the observed entries over `unit`; channels without any get the average of the
+    others.
+    """
+    channels = parts[0][0].shape[2]
+    blocks = []
+    for values, observed in parts:
+        step = max(1, 1_000_000 // max(values[0].size, 1))
+        blocks += [(values[i : i + step], observed[i : i + step]) for i in range(0, len(values), step)]
+    count = sum(known.sum(axis=(0, 1)) for _, known in blocks)
+    seen = count > 0
+    if not seen.any():
+        return np.zeros(channels), np.zeros(channels)
+    total = sum((np.where(known, values, 0.0) / unit).sum(axis=(0, 1)) for values, known in blocks)
+    mean = total / np.maximum(count, 1)
+    mean[~seen] = mean[seen].mean()
+    square = sum((np.where(known, values / unit - mean, 0.0) ** 2).sum(axis=(0, 1)) for values, known in blocks)
+    variance = square / np.maximum(count, 1)
+    variance[~seen] = variance[seen].mean()
+    return mean, variance
+
+
+def first_covariance(variance):
+    """Covariance to start from: the variances of the channels, and the correlation that photographs have."""
+    deviation = np.sqrt(np.maximum(variance, 1e-3 * variance.mean() + 1e-12))
+    correlation = np.full((len(variance),) * 2, START_CORRELATION)
+    np.fill_diagonal(correlation, 1.0)
+    return correlation * np.outer(deviation, deviation)
