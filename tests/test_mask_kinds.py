@@ -166,6 +166,16 @@ def test_a_copied_value_is_that_value_at_every_level(tdc, folder, top):
     assert np.array_equal(media.read("b.png").values, levels)
 
 
+def test_estimates_are_rounded_to_the_nearest_level(tdc, folder):
+    """Every third row known, in steps of two levels: linear between them."""
+    rows = np.arange(10)
+    save16("c.png", np.repeat(np.where(rows % 3, 0, rows * 2 // 3)[:, None], 7, axis=1))
+    Image.fromarray(np.repeat((rows % 3 > 0)[:, None], 7, axis=1).astype(np.uint8) * 255).save("m.png")
+    assert tdc("complete-image", "c.png", "-o", "b.png", "--method", "linear", "--mask", "m.png").exit_code == 0
+    found = media.read("b.png")
+    assert found.full_range == 65535 and (found.values == np.rint(rows * 2 / 3)[:, None]).all()
+
+
 def test_holes_of_floats_are_saved_as_nan_and_of_integers_as_zero(tdc, folder):
     for name, values in (("c.npy", smooth(8, 9).astype(np.float32)), ("d.npy", smooth(8, 9))):
         np.save(name, values)
