@@ -332,7 +332,9 @@ def words(rng, known):
 
 
 def files():
-    """Path to what is there, of every file, link and pipe below the current folder; links to folders are not entered."""
+    """Path to what is there, of every file, link and pipe below the current folder; links to folders are not
+    entered.
+    """
     found = {}
     for folder, inner, names in os.walk("."):
         for name in [*names, *(name for name in inner if os.path.islink(os.path.join(folder, name)))]:
@@ -486,13 +488,15 @@ def _ended():
 def faults(outcome, kind, before, after, chosen, results):
     """What is wrong with a run, in words."""
     found, killed = [], kind == "SIGKILL" and outcome.code == -signal.SIGKILL
-    early = outcome.code == -signal.SIGTERM and kind == "SIGTERM"  # before the program could listen
+    # Before the program could listen, while Python itself began.
+    early = kind in ("SIGTERM", "SIGINT") and outcome.code == -getattr(signal, kind)
+    early |= kind == "SIGINT" and outcome.err.endswith("KeyboardInterrupt\n") and "tdc_cli" not in outcome.err
     if outcome.code not in EXIT_CODES and not killed and not early:
         found.append(f"exit code {outcome.code}")
     if outcome.code in (130, 143) and not kind.startswith("SIG"):
         found.append("ended by a signal that nobody sent")
     told = outcome.err + (outcome.out if "-" not in results else "")
-    if "Traceback" in told or "unexpected" in told or "Exception ignored" in told:
+    if ("Traceback" in told or "unexpected" in told or "Exception ignored" in told) and not early:
         found.append("unexpected")
     if any(not c.isprintable() and c not in "\n\N{NO-BREAK SPACE}" for c in told if not "\udc80" <= c <= "\udcff"):
         found.append("orders to a terminal")
