@@ -582,8 +582,9 @@ def one(seed, beside, program):
             called(_with(chosen, "--overwrite"), lambda: None, beside, 0)
             alone = files()
             output = os.path.join(".", results[-1])
-            pictures = {path for path in {*made, *alone} if path == output or path.startswith(output + os.sep)}
-            other = [path for path in pictures if Path(path).suffix in PICTURES and made.get(path) != alone.get(path)]
+            pictures = {path for path in {*made, *alone} - {*before} if Path(path).suffix in PICTURES}
+            of_output = {path for path in pictures if path == output or path.startswith(output + os.sep)}
+            other = [path for path in of_output if made.get(path) != alone.get(path)]
             if other:
                 found.append(f"other than of a run left alone: {other}")
     return kind, chosen, found, outcome
