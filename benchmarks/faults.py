@@ -72,7 +72,7 @@ FAULTS = (
     Fault("holes/marks.py", "return 1 / 257", "return 1 / 256", KINDS + "257"),
     Fault("holes/marks.py", "if top <= 1:\n        return 255", "if top < 1:\n        return 255", KINDS + "of_one"),
     Fault("holes/marks.py", "if levels.max() <= 1 else levels", "if levels.max() < 1 else levels", KINDS + "of_one"),
-    Fault("holes/marks.py", "if top <= 255:\n        return 1", "if top < 255:\n        return 1", MASKS),
+    Fault("holes/marks.py", "if top <= 255:\n        return 1", "if top < 255:\n        return 1", KINDS + "of_one"),
     Fault("holes/marks.py", "    missing = levels >= threshold\n    if opaque is not None:",
           "    missing = levels > threshold\n    if opaque is not None:", KINDS + "threshold"),
     Fault("holes/marks.py", "opaque = None if alpha is None else alpha >= WHITE",

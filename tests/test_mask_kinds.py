@@ -56,9 +56,10 @@ def test_a_mask_pixel_of_just_the_threshold_is_missing(missing):
     assert missing("--mask", "w.png")[1, :5].tolist() == [False, False, False, True, False]
 
 
+@pytest.mark.parametrize("white", [1, 255])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])
-def test_a_mask_of_one_is_white(missing, dtype):
-    np.save("w.npy", mask_of([1]).astype(dtype))
+def test_a_mask_of_one_or_of_255_is_white(missing, dtype, white):
+    np.save("w.npy", mask_of([white]).astype(dtype))
     assert missing("--mask", "w.npy")[1, :2].tolist() == [True, False]
 
 
