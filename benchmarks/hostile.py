@@ -481,6 +481,7 @@ def _ended():
         import traceback
 
         traceback.print_exc()
+        sys.stderr.flush()
         return 98
     return 0
 
