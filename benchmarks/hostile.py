@@ -1,19 +1,24 @@
 """Hostile use at random: odd names, links, pipes, damaged files, odd numbers, results that exist, leftovers, kills,
-signals, limits, closed streams, modules that lie about.
+signals, limits, closed streams, folders that are read-only, modules that lie about.
 
     .venv/bin/python benchmarks/hostile.py [--runs N] [--seed N] [--program N]
 
 Everything is loaded once; each run is the command line in a fork of this process, in a folder of its own, with little
 to compute; every twentieth is the program itself, started anew. A run must end with one of the exit codes that are
 documented, in time, without a traceback or an unexpected error; give no orders to a terminal; execute nothing that
-lies about; leave every file as it was that no option says may be replaced; and leave nothing of its own but results and
-what is kept to go on with. A run that was killed is followed by one that goes on or begins anew, which clears up.
+lies about; leave every file as it was that no option says may be replaced; leave nothing of its own but results and
+what is kept to go on with; and write no table that a spreadsheet would execute, no page with tags of a name, and no
+JSON that cannot be read. A run that was killed is followed by one that begins anew, or by one that goes on, whose
+output must be that of a run left alone; both clear up.
 """
 
 import argparse
 import collections
 import contextlib
+import csv
+import ctypes
 import importlib
+import io
 import json
 import os
 import pkgutil
@@ -31,7 +36,9 @@ from pathlib import Path
 os.environ |= {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import click
+import imagecodecs
 import numpy as np
+import tifffile
 from PIL import Image
 
 import tdc_cli
@@ -69,6 +76,8 @@ NAMES = (
     "*.png",
     "a.png.json",
     "~.png",
+    "<b id=x>.png",
+    "a&b;c,d.png",
 )
 NUMBERS = (
     "0",
@@ -109,6 +118,8 @@ KINDS = (
     "pipe",
     "loop",
     "twice",
+    "scan",
+    "film",
 )
 LIKELY = ("0", "1", "2", "0.3", "0.5")
 # Names that suit a result, and others that suit nothing.
@@ -128,11 +139,11 @@ WORDS = {
     "--param": ("x=1", "x", "=", "", "iterations=2"),
     "--format": ("png", "jpg", "gif", ""),
     "--codec": ("ffv1", "h264", "x", ""),
-    "--mask-frames": ("0", "1-2", "2-1", "x", ""),
-    "--frames": ("0", "1-2", "0-0", "9", "x", ""),
+    "--mask-frames": ("0", "1:2", "2:1", "1-2", ""),
+    "--frames": ("0:1", "1:", "-1:", "0:0", "9:", "1-2", ""),
     "--frame-rate": ("25", "30000/1001", "0", "1/0", "x"),
     "--memory": ("1MB", "200MB", "0", "x", "", "1e9"),
-    "--cluster": ("x", "", "localhost"),  # addresses that nobody waits for
+    "--cluster": ("x", "", "localhost", "tcp://", "tcp://127.0.0.1:x", "tcp://[::1", "ftp://127.0.0.1:1"),
     "--region": ("32", "whole", "0", "x", ""),
     "--chunk": ("1", "2", "0", "x", "whole"),
     "--mask-suffix": ("_mask", "", "/", "x"),
@@ -141,6 +152,28 @@ WORDS = {
     "--residual": ("gaussian", "x"),
 }
 KEPT = {"--mask": ("alpha", "ir", "-"), "--keep": ("nodata",)}  # words that stand for no file
+# What each folder holds, and of what kind.
+OWN = {"a.png": "picture", "m.png": "grey", "scan.tif": "scan", "t.npy": "array", "in": "folder"}
+RATIO, MASK, PAGES, IR = ["--missing-ratio", "0.3"], ["--mask", "m.png"], ["--pages", "all"], ["--mask", "ir"]
+# Work that can be done: input, options, outputs.
+USUAL = {
+    "complete-image": (
+        ("a.png", RATIO, ("new.png", "new.tif", "new.jp2", "new.npy", "out/new.png")),
+        ("a.png", MASK, ("new.png", "new.tif", "-")),
+        ("a.png", ["--resume", "--region", "32", *RATIO], ("new.png",)),
+        ("in", RATIO, ("out", "new")),
+        ("in", MASK, ("out", "new")),
+        ("scan.tif", IR, ("new.tif", "new.png")),
+        ("scan.tif", [*PAGES, *RATIO], ("new.tif",)),
+    ),
+    "complete-video": (
+        ("in", RATIO, ("out", "new", "new.tif", "new.png", "new.gif", "new.mkv", "new.npy")),
+        ("in", MASK, ("out", "new", "new.tif")),
+        ("in", ["--chunk", "1", *RATIO], ("out", "new.tif", "new.npy")),
+        ("in", ["--memory", "200MB", "--resume", *MASK], ("out", "new.tif")),
+    ),
+    "complete-tensor": (("t.npy", RATIO, ("new.npy", "new.npz", "new.mat", "new.tif")),),
+}
 METHODS = ("nearest",) * 8 + ("linear",) * 3 + ("biharmonic", "auto", "exemplar", "field", "halrtc", "falrtc", "x")
 SLOW = {"--burn-in", "--samples", "--chains", "--rank", "--components", "--jobs", "--threads", "--method"}
 RESULTS = {
@@ -153,6 +186,7 @@ RESULTS = {
     "--output",
     "--plot",
 }
+PICTURES = (".png", ".tif", ".jp2", ".exr", ".npy")  # whose bytes depend on the input alone
 # Not tdc_cli itself: under ``python -m`` that would be the program.
 TRAPS = ("numpy", "click", "PIL", "scipy", "numba", "av", "tifffile", "sitecustomize", "json", "secrets", "signal")
 
@@ -179,14 +213,25 @@ def put(path, kind, rng, known):
             np.savez(file, x=values / 2, allow_pickle=values[..., 0])
     elif kind in ("empty", "text"):
         path.write_bytes(b"" if kind == "empty" else b"[complete-image]\nseed = 1\n")
+    elif kind == "scan":
+        infrared = np.where(values[..., 0] > 230, 40, 200).astype(np.uint8)
+        with tifffile.TiffWriter(path) as file:
+            for page in rng.choice([(values, infrared), (infrared, values), (values, infrared[:4]), (values, values)]):
+                file.write(page, metadata=None)
+    elif kind == "film":
+        _film(path, values, rng.choice([".jp2", ".exr"]))
     elif kind == "folder":
         path.mkdir()
-        for k in range(rng.randrange(4)):
-            Image.fromarray(np.roll(values, k, axis=0)).save(path / f"{k}.png", "PNG")
+        suffix = rng.choice([".png"] * 4 + [".jp2", ".exr"])
+        odd = rng.random() < 0.3
+        for k in range(rng.choice([0, 1, 2, 2, 3, 3])):
+            frame, name = np.roll(values, k, axis=0), f"{rng.choice(NAMES)[:200] if odd else ''}{k}{suffix}"
+            if suffix == ".png":
+                Image.fromarray(frame).save(path / name, "PNG")
+            else:
+                _film(path / name, frame, suffix)
         if rng.random() < 0.3:
-            name = rng.choice(
-                [".tdc-0123456789ab.part", "mine.txt", ".tdc-0123456789ab.journal", ".tdc-contents.json"]
-            )
+            name = rng.choice([".tdc-0123456789ab.part", "mine.txt", ".tdc-0123456789ab.journal", ".tdc-contents.json"])
             (path / name).write_bytes(b"{}")
     elif kind in ("link", "dangling", "loop"):
         target = rng.choice(known) if kind == "link" and known else path.name if kind == "loop" else "nowhere"
@@ -195,18 +240,28 @@ def put(path, kind, rng, known):
         os.mkfifo(path)
 
 
+def _film(path, values, suffix):
+    """Write a frame as JPEG 2000 or OpenEXR."""
+    if suffix == ".jp2":
+        path.write_bytes(imagecodecs.jpeg2k_encode(values, reversible=True, codecformat="jp2"))
+    else:
+        import OpenEXR
+
+        content = io.BytesIO()
+        OpenEXR.File({"type": OpenEXR.scanlineimage}, {"RGB": (values / 255).astype(np.float32)}).write(content)
+        path.write_bytes(content.getvalue())
+
+
 def scene(rng):
     """Files in the current folder; their names."""
-    names = rng.sample(NAMES, rng.randrange(2, 6)) + ["a.png", "in", "out"]
+    names = rng.sample(NAMES, rng.randrange(2, 6)) + [*OWN, "out"]
     known = []
     for name in dict.fromkeys(names):
         # Frames of a folder, where there are any, are what most commands need.
         kind = (
-            "picture"
-            if name == "a.png"
-            else "folder"
-            if name == "in"
-            else rng.choice(("folder", "nothing", "nothing"))
+            OWN[name]
+            if name in OWN
+            else rng.choice(("folder", "nothing", "nothing", "link"))
             if name == "out"
             else rng.choice(KINDS)
         )
@@ -220,9 +275,9 @@ def scene(rng):
 
 
 def words(rng, known):
-    """A command line, the names of its results, and how it is to be called: environment, jobs."""
-    calm = rng.random() < 0.6  # few oddities at a time, so that most of the work is done
+    """A command line, and the names of its results."""
     command = rng.choices([*COMMANDS], [40, 25, 15, 3, 2, 1, 1, 1])[0]
+    calm = command in USUAL and rng.random() < 0.65  # few oddities at a time, so that most of the work is done
 
     def some():
         return rng.choice([*known, "new.png", "out", "in", "new", "none/x.png", "new.mkv", rng.choice(NAMES)])
@@ -232,9 +287,12 @@ def words(rng, known):
     if rng.random() < (0.02 if calm else 0.1):
         chosen = ["--config", some(), command]
     open_to = sorted(options.keys() - SLOW)
-    used = rng.sample(open_to, min(len(open_to), rng.choice([0, 1, 1, 2]) if calm else rng.randrange(7)))
+    used = rng.sample(open_to, min(len(open_to), rng.choice([0, 0, 0, 1]) if calm else rng.randrange(7)))
+    method = rng.choice(METHODS)
     if calm:
-        used += [name for name in SUITED if name in options and name not in used and rng.random() < 0.15]
+        suited = [name for name in SUITED if name in options and name not in used and rng.random() < 0.2]
+        used += suited
+        method = "field" if "--uncertainty" in suited else rng.choice([*{*METHODS} - {"x"}, "nearest", "linear"])
     for name in used:
         option = options[name]
         if option.is_flag:
@@ -248,19 +306,22 @@ def words(rng, known):
             chosen += [name, rng.choice(KEPT[name]) if name in KEPT and rng.random() < 0.3 else some()]
         else:
             chosen += [name, rng.choice(LIKELY if calm and rng.random() < 0.8 else NUMBERS)]
-    if command.startswith("complete"):
-        usual = {"complete-image": "a.png", "complete-video": "in", "complete-tensor": rng.choice(known)}[command]
+    if calm:
+        usual, more, outputs = rng.choice(USUAL[command])
+        inputs, output = [usual], rng.choice(outputs)
+        chosen += more + rng.choice([[], [], ["--overwrite"], ["--overwrite"], ["--json"], ["-q"], ["-v"]])
+    elif command in USUAL:
         several = command == "complete-image" and rng.random() < 0.2
-        inputs = [usual if calm else rng.choice(["a.png", "in", "-", some()]) for _ in range(2 if several else 1)]
-        output = rng.choice(["new.png", "new.tif", "out"]) if calm else rng.choice(["-", some(), some()])
-        results.append(output)
-        if (calm or rng.random() < 0.7) and "--missing-ratio" not in used:
-            chosen += ["--missing-ratio", "0.3"]
+        inputs, output = [rng.choice(["a.png", "in", "-", some()]) for _ in range(2 if several else 1)], some()
         own = {"complete-image": "--skip-existing", "complete-video": "--resume", "complete-tensor": "-v"}[command]
         chosen += rng.sample([own, "--overwrite", "--overwrite", "--json", "-q", "-v"], rng.randrange(3))
+        if rng.random() < 0.7 and "--missing-ratio" not in used:
+            chosen += RATIO
+    if command in USUAL:
         if "--jobs" in options and rng.random() < 0.01:
             chosen += ["--jobs", "2"]
-        chosen += ["-o", output, "--method", rng.choice(METHODS), "--threads", "1", "--", *inputs]
+        results.append(output)
+        chosen += ["-o", output, "--method", method, "--threads", "1", "--", *inputs]
     elif command == "synth":
         chosen += ["--shape", rng.choice(["3,4,5", "0,1", "x"]), "--methods", rng.choice(["halrtc", "x", ""])]
     elif command == "bench":
@@ -271,7 +332,8 @@ def words(rng, known):
 
 
 def files():
-    """Path to what is there, of every file, link and pipe below the current folder; links to folders are not entered.
+    """Path to what is there, of every file, link and pipe below the current folder; links to folders are not
+    entered.
     """
     found = {}
     for folder, inner, names in os.walk("."):
@@ -299,13 +361,13 @@ def disturbance(rng):
     seconds) that reaches it.
     """
     kind = rng.choices(
-        ["nothing", "SIGKILL", "SIGTERM", "SIGINT", "size of files", "open files", "memory", "streams"],
-        [60, 10, 8, 8, 5, 3, 3, 3],
+        ["nothing", "SIGKILL", "SIGTERM", "SIGINT", "size of files", "open files", "memory", "streams", "read-only"],
+        [55, 12, 8, 8, 4, 3, 3, 3, 4],
     )[0]
     if kind.startswith("SIG"):
         return kind, (getattr(signal, kind), 10 ** rng.uniform(-3, -0.3))
     most = {"size of files": rng.randrange(2000, 20000), "open files": rng.randrange(5, 30)}.get(kind, 0)
-    more, closed = rng.randrange(2**22, 2**28), rng.choice([0, 1, 2])
+    more, closed, which = rng.randrange(2**22, 2**28), rng.choice([0, 1, 2]), rng.choice([".", "in", "out"])
 
     def act():
         if kind == "size of files":
@@ -316,6 +378,10 @@ def disturbance(rng):
             pages = int(Path("/proc/self/statm").read_text().split()[0])
             size = pages * resource.getpagesize() + more
             resource.setrlimit(resource.RLIMIT_AS, (size, size))
+        elif kind == "read-only":
+            if os.path.isdir(which):
+                os.chmod(which, 0o555)
+            _bound_by_permissions()
         elif kind == "streams" and closed < 2:
             os.close(closed)
             setattr(sys, ("stdin", "stdout")[closed], None)
@@ -323,6 +389,16 @@ def disturbance(rng):
             os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
 
     return kind, act
+
+
+def _bound_by_permissions():
+    """Give away what lets the superuser write everywhere; others have it not."""
+    library, header, sets = ctypes.CDLL(None), (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+    if library.capget(header, sets):
+        raise OSError("the rights of this process are not known")
+    sets[0] &= ~(1 << 1)  # CAP_DAC_OVERRIDE, of those that count
+    if library.capset(header, sets):
+        raise OSError("the rights of this process cannot be given away")
 
 
 def called(chosen, disturb, beside, program):
@@ -405,6 +481,7 @@ def _ended():
         import traceback
 
         traceback.print_exc()
+        sys.stderr.flush()
         return 98
     return 0
 
@@ -412,13 +489,15 @@ def _ended():
 def faults(outcome, kind, before, after, chosen, results):
     """What is wrong with a run, in words."""
     found, killed = [], kind == "SIGKILL" and outcome.code == -signal.SIGKILL
-    early = outcome.code == -signal.SIGTERM and kind == "SIGTERM"  # before the program could listen
+    # Before the program could listen, while Python itself began.
+    early = kind in ("SIGTERM", "SIGINT") and outcome.code == -getattr(signal, kind)
+    early |= kind == "SIGINT" and outcome.err.endswith("KeyboardInterrupt\n") and "tdc_cli" not in outcome.err
     if outcome.code not in EXIT_CODES and not killed and not early:
         found.append(f"exit code {outcome.code}")
     if outcome.code in (130, 143) and not kind.startswith("SIG"):
         found.append("ended by a signal that nobody sent")
     told = outcome.err + (outcome.out if "-" not in results else "")
-    if "Traceback" in told or "unexpected" in told or "Exception ignored" in told:
+    if ("Traceback" in told or "unexpected" in told or "Exception ignored" in told) and not early:
         found.append("unexpected")
     if any(not c.isprintable() and c not in "\n\N{NO-BREAK SPACE}" for c in told if not "\udc80" <= c <= "\udcff"):
         found.append("orders to a terminal")
@@ -437,7 +516,31 @@ def faults(outcome, kind, before, after, chosen, results):
     new = [path for path in after if path not in before and _of_ours(path, kept)]
     if new and not killed and not early:
         found.append(f"left: {new}")
-    return found
+    return found + [f"{what} in {path}" for path in after if after[path] != before.get(path)
+                    if (what := _unsafe(Path(path), after[path]))]  # fmt: skip
+
+
+def _unsafe(path, content):
+    """What is wrong with a table, a page or JSON that was written; None if nothing is."""
+    if path.suffix == ".csv" and b"," in content:
+        rows = csv.reader(content.decode(errors="surrogateescape").splitlines())
+        if any(cell[:1] in tuple("=+-@\t\r") and not _number(cell) for row in rows for cell in row if cell):
+            return "a formula"
+    if path.suffix == ".html" and b"<b id=x>" in content:
+        return "a tag"
+    if path.suffix == ".json":
+        try:
+            json.loads(content)
+        except ValueError:
+            return "no JSON"
+    return None
+
+
+def _number(text):
+    try:
+        return float(text) < np.inf
+    except ValueError:
+        return False
 
 
 def _of_ours(path, kept):
@@ -446,6 +549,12 @@ def _of_ours(path, kept):
     if ".tdc-work" in path:
         return not kept
     return name.startswith(".tdc-") and name != ".tdc-contents.json"
+
+
+def _with(chosen, how):
+    """A command line with one of two words that say what to do with what is there."""
+    command = 3 if chosen[0] == "--config" else 1
+    return [*chosen[:command], how, *(word for word in chosen[command:] if word not in ("--resume", "--overwrite"))]
 
 
 def one(seed, beside, program):
@@ -462,15 +571,23 @@ def one(seed, beside, program):
     found = faults(outcome, kind, before, after, chosen, results)
     if outcome.code == -signal.SIGKILL and "complete" in " ".join(chosen[:3]):
         # Whoever comes next clears up, if it gets to writing.
-        again = [chosen[0], "--overwrite", *(word for word in chosen[1:] if word not in ("--resume", "--overwrite"))]
-        if chosen[0] == "--config":
-            again = [*chosen[:3], "--overwrite", *(word for word in chosen[3:] if word != "--resume")]
+        how = "--resume" if chosen[0] != "complete-tensor" and rng.random() < 0.5 else "--overwrite"
+        again = _with(chosen, how)
         second = called(again, lambda: None, beside, 0)
         made = files()
         found += [f"afterwards: {each}" for each in faults(second, "nothing", after, made, again, results)]
         left = [path for path in made if path not in before and _of_ours(path, False)]
         if second.code == 0 and left and "--dry-run" not in again:
             found.append(f"not cleared up: {left}")
+        if second.code == 0 and how == "--resume" and results[-1] != "-":
+            called(_with(chosen, "--overwrite"), lambda: None, beside, 0)
+            alone = files()
+            output = os.path.join(".", results[-1])
+            pictures = {path for path in {*made, *alone} - {*before} if Path(path).suffix in PICTURES}
+            of_output = {path for path in pictures if path == output or path.startswith(output + os.sep)}
+            other = [path for path in of_output if made.get(path) != alone.get(path)]
+            if other:
+                found.append(f"other than of a run left alone: {other}")
     return kind, chosen, found, outcome
 
 

@@ -3,8 +3,7 @@
 `complete` does so with arrays; see docs/python.md.
 """
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # for type checkers, which take it for true; typing would be loaded before Ctrl-C is answered
 if TYPE_CHECKING:
     from .arrays import complete
 

@@ -6,18 +6,20 @@ import sys
 
 def main():
     """Run the program; see `tdc_cli.cli.main`."""
-    from . import interrupts  # when the current folder is forgotten, which may hold files named as what this imports
-
-    interrupts.begin()
     try:
-        from .cli.main import main as command
+        # When the current folder is forgotten, which may hold files named as what this imports.
+        from . import interrupts
 
-        command(prog_name="tdc")
+        interrupts.begin()
+        try:
+            from .cli.main import main as command
+
+            command(prog_name="tdc")
+        finally:
+            interrupts.end()
     except KeyboardInterrupt:
         print("tdc: interrupted", file=sys.stderr)
         sys.exit(130)
-    finally:
-        interrupts.end()
 
 
 def forget_the_current_folder():

@@ -5,7 +5,8 @@ naming and clearing up of files, the ends of processes) stands within `held`, wh
 within it stands within `heard` again. So a cleanup is safe if its whole ``try`` statement stands within `held`.
 
 An exception that is raised in a callback of a library of C is thrown away by Python. As long as the program has not
-come to its end it is therefore raised again now and then.
+come to its end it is therefore raised again now and then. Within llvmlite, which compiles, none is raised: between a
+call of LLVM that frees something and the note of it in Python it would be freed a second time, and end the process.
 """
 
 import contextlib
@@ -14,6 +15,7 @@ import sys
 import threading
 
 AGAIN_SECONDS = 0.5  # between a signal and the next time that it is raised
+SOON_SECONDS = 0.02  # where it could not be raised
 
 
 class Interrupted(KeyboardInterrupt):
@@ -143,15 +145,25 @@ def listening():
 def _hear(number, frame):
     """Handler of both signals."""
     _signals.raised = Terminated if number == signal.SIGTERM else Interrupted
-    if hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is _raise_again:
-        signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS, AGAIN_SECONDS)
     _raise_again(number, frame)
 
 
 def _raise_again(number, frame):
     """Handler of the timer."""
-    if frame is None or frame.f_code is not _LEAVING:
+    compiling = _within_llvmlite(frame)
+    if hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is _raise_again:
+        signal.setitimer(signal.ITIMER_REAL, SOON_SECONDS if compiling else AGAIN_SECONDS)
+    if not compiling and (frame is None or frame.f_code is not _LEAVING):
         check()
+
+
+def _within_llvmlite(frame):
+    """Whether a frame, or one that has called it, is of llvmlite."""
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("llvmlite."):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _told_by(hook):

@@ -275,6 +275,11 @@ def test_what_a_missing_entry_holds_does_not_matter(holed, hidden):
     assert np.array_equal(done.mean, tdc_cli.complete(holed, method="nearest").mean)
 
 
+def test_what_is_known_exactly_has_no_uncertainty(holed):
+    spread = tdc_cli.complete(holed, method="fbcp", iterations=5).uncertainty
+    assert np.array_equal(spread > 0, np.isnan(holed))
+
+
 def test_numbers_of_numpy_and_lists_are_parameters(holed):
     done = tdc_cli.complete(holed, method="stdc", iterations=np.int64(5), ordered_modes=[0, 1])
     again = tdc_cli.complete(holed, method="stdc", iterations=5, ordered_modes=(0, 1))

@@ -802,10 +802,11 @@ def test_a_compilation_that_takes_long_says_so_while_it_lasts(capsys, monkeypatc
     assert capsys.readouterr().err == ""
 
 
-def test_ctrl_c_while_the_program_is_loaded_is_one_line(folder):
+@pytest.mark.parametrize("where", ["name.endswith('cli.main')", "'interrupts' in (more[2] or ())"])
+def test_ctrl_c_while_the_program_is_loaded_is_one_line(folder, where):
     code = (
         "import sys, builtins\nreal = builtins.__import__\n"
-        "def stop(name, *more):\n    if name.endswith('cli.main'): raise KeyboardInterrupt\n    return real(name, "
+        f"def stop(name, *more):\n    if {where}: raise KeyboardInterrupt\n    return real(name, "
         "*more)\nfrom tdc_cli.__main__ import main\nbuiltins.__import__ = stop\nmain()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

@@ -647,6 +647,18 @@ def stopped(how):
 WORK = ".b.npy.tdc-work"
 
 
+@pytest.mark.parametrize("name", ["b.mkv", "b.mp4"])
+def test_a_clip_file_has_nothing_in_it_that_another_run_would_not_write(tdc, folder, name):
+    for number, frame in enumerate(moving(2)):
+        os.makedirs("in", exist_ok=True)
+        Image.fromarray(frame).save(f"in/{number}.png")
+    for other in ("one", "two"):
+        os.mkdir(other)
+        words = ["-o", f"{other}/{name}", "--method", "nearest", "--missing-ratio", 0.2]
+        assert tdc("complete-video", "in", *words).exit_code == 0
+    assert Path("one", name).read_bytes() == Path("two", name).read_bytes()
+
+
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):
     """A folder with what a killed run has left, and with `whole.npy`, what another one has come to."""

@@ -100,6 +100,24 @@ def test_where_there_is_no_timer_it_is_raised_at_the_next_step(complete, monkeyp
     assert (result.exit_code, result.stderr) == (130, "tdc: interrupted\n")
 
 
+def test_no_signal_is_raised_within_the_compiler(complete, monkeypatch):
+    """What LLVM has freed before it is noted in Python would be freed again, and end the process with SIGSEGV."""
+    steps, module = [], {"__name__": "llvmlite.binding.linker"}
+    exec("def call(step):\n    step()\n    note()", module)
+    module["note"] = lambda: steps.append("freed")
+
+    def complete_compiling(*_, **__):
+        module["call"](lambda: [signal.raise_signal(signal.SIGTERM), time.sleep(0.1)])
+        begin = time.monotonic()
+        while time.monotonic() < begin + 60:
+            pass
+        raise AssertionError("nobody has heard the signal")
+
+    monkeypatch.setattr(biharmonic, "complete", complete_compiling)
+    result = complete("--mask", "m.png")
+    assert (result.exit_code, result.stderr, steps) == (143, "tdc: terminated\n", ["freed"])
+
+
 def test_what_signals_do_afterwards_is_what_they_did_before(complete):
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
     before = [signal.getsignal(number) for number in numbers], sys.unraisablehook

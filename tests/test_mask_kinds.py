@@ -56,9 +56,10 @@ def test_a_mask_pixel_of_just_the_threshold_is_missing(missing):
     assert missing("--mask", "w.png")[1, :5].tolist() == [False, False, False, True, False]
 
 
+@pytest.mark.parametrize("white", [1, 255])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])
-def test_a_mask_of_one_is_white(missing, dtype):
-    np.save("w.npy", mask_of([1]).astype(dtype))
+def test_a_mask_of_one_or_of_255_is_white(missing, dtype, white):
+    np.save("w.npy", mask_of([white]).astype(dtype))
     assert missing("--mask", "w.npy")[1, :2].tolist() == [True, False]
 
 
@@ -164,6 +165,16 @@ def test_a_copied_value_is_that_value_at_every_level(tdc, folder, top):
         Image.fromarray(levels.astype(np.uint8)).save("c.png")
     assert tdc("complete-image", "c.png", "-o", "b.png", *NEAREST, "--mask", "m.png").exit_code == 0
     assert np.array_equal(media.read("b.png").values, levels)
+
+
+def test_estimates_are_rounded_to_the_nearest_level(tdc, folder):
+    """Every third row known, in steps of two levels: linear between them."""
+    rows = np.arange(10)
+    save16("c.png", np.repeat(np.where(rows % 3, 0, rows * 2 // 3)[:, None], 7, axis=1))
+    Image.fromarray(np.repeat((rows % 3 > 0)[:, None], 7, axis=1).astype(np.uint8) * 255).save("m.png")
+    assert tdc("complete-image", "c.png", "-o", "b.png", "--method", "linear", "--mask", "m.png").exit_code == 0
+    found = media.read("b.png")
+    assert found.full_range == 65535 and (found.values == np.rint(rows * 2 / 3)[:, None]).all()
 
 
 def test_holes_of_floats_are_saved_as_nan_and_of_integers_as_zero(tdc, folder):

@@ -1,5 +1,6 @@
 import contextlib
 import io
+import math
 import os
 import subprocess
 import sys
@@ -178,13 +179,17 @@ def test_premultiplied_alpha_stays_so_or_is_refused(folder):
         media.write(read, "y.png")
 
 
-def test_a_transparent_colour_of_sixteen_bits_is_kept(folder):
-    row = b"\0" + bytes(range(12))
-    (folder / "x.png").write_bytes(_png(16, 2, row, size=(2, 1), more=((b"tRNS", bytes(range(6))),)))
+@pytest.mark.parametrize(
+    ("mode", "kind", "shape", "colour"), [("RGB", 2, (1, 2, 3), (1, 0x203, 0x405)), ("L", 0, (1, 2), 0x203)]
+)
+def test_a_transparent_colour_of_sixteen_bits_is_kept(folder, mode, kind, shape, colour):
+    row, meant = b"\0" + bytes(range(2 * math.prod(shape))), np.array(colour, dtype=">u2").tobytes()
+    (folder / "x.png").write_bytes(_png(16, kind, row, size=(2, 1), more=((b"tRNS", meant),)))
     read = media.read("x.png")
-    assert read.mode == "RGB" and np.array_equal(read.values.reshape(-1), np.frombuffer(row[1:], dtype=">u2"))
+    assert read.mode == mode and read.values.shape == shape
+    assert np.array_equal(read.values.reshape(-1), np.frombuffer(row[1:], dtype=">u2"))
     media.write(read, "y.png")
-    assert Image.open("y.png").info["transparency"] == (1, 0x203, 0x405)
+    assert Image.open("y.png").info["transparency"] == colour
 
 
 def test_texts_of_a_png_stay(folder):

@@ -490,7 +490,7 @@ def test_errors_of_nought_get_a_small_deviation():
 
 def test_too_few_entries_or_no_spread_give_no_scale():
     errors, spreads = drawn("normal", 100, 1)
-    fewest = calibrate.FEWEST
+    fewest = 20
     assert calibrate.fit_scale(errors[: fewest - 1], spreads[: fewest - 1]) is None
     assert calibrate.fit_scale(errors[:fewest], spreads[:fewest]) is not None
     assert calibrate.fit_scale(errors, np.zeros(100)) is None

@@ -167,6 +167,8 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, w
         raise NumericalError(f"method {method.name} gave {bad} values that are not finite; try another method")
     if not plain:
         done = in_data(done, config, unit)
+    if low == high:  # whose estimates a method that samples would scatter around it
+        done = replace(done, mean=np.full(values.shape, low))
     parameters = asdict(given) | done.parameters
     done = replace(done, parameters={k: list(v) if isinstance(v, tuple) else v for k, v in parameters.items()})
     told = done.mean if wanted is None else done.mean[observed | wanted]

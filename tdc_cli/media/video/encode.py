@@ -27,6 +27,8 @@ _KINDS = {
 _FINEST = 1_000_000_000  # ticks a second
 _SMALL = 128  # pixels a side below which the assembly code of x265 (4.2) has written behind the end of its memory
 _MILLISECONDS = ("MKV", "WebM")  # whose clocks have no finer unit
+# No random numbers: Matroska would give tracks and file some, and the same run other bytes each time.
+_CONTAINER = {"avoid_negative_ts": "disabled", "fflags": "+bitexact"}
 _TIMECODES = ("mov", "mp4", "matroska")  # muxers that hold a timecode
 # Tags that say how the old file was made, not what it shows.
 _TECHNICAL = {
@@ -216,9 +218,7 @@ def write(frames, file, clip, form, codec, quality):
     sink = _Sink(file)
     try:
         with contextlib.ExitStack() as stack:
-            output = stack.enter_context(
-                av.open(sink, "w", format=form.muxer, container_options={"avoid_negative_ts": "disabled"})
-            )
+            output = stack.enter_context(av.open(sink, "w", format=form.muxer, container_options=_CONTAINER))
             video = _video(output, clip, form, codec, quality, pixels, coding, base)
             others = stack.enter_context(_copies(output, clip, form))
             lengths = dict(zip(stamps, np.diff(stamps).tolist()))
