@@ -398,7 +398,9 @@ class _Learner:
         size = len(self.windows[0].values)
         values, vectors = np.linalg.eigh(self.parameters[:-1].reshape(size, size))
         noise = float(np.exp(self.parameters[-1])) if self.given_noise is None else self.given_noise
-        return (vectors * np.exp(values)) @ vectors.T, noise
+        values = np.exp(values)
+        # An extrapolation may leave what every iteration keeps to; of equal channels S would be singular.
+        return (vectors * np.maximum(values, RIDGE * values.mean())) @ vectors.T, noise
 
     def round(self, run):
         """Two EM iterations and an extrapolation; returns how far the parameters moved."""
