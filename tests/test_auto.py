@@ -182,21 +182,32 @@ def test_deep_holes_have_regions_of_their_own_and_everything_is_in_one():
 
 
 def test_a_large_picture_is_filled_region_by_region_the_same_by_any_number_of_jobs(tdc):
+    """And deep holes the same however large the regions are."""
     truth = waves(96, 128)
     lost = np.zeros(truth.shape, bool)
     lost[30:50, 60:84] = lost[80:82] = lost[:, 20:22] = True
     Image.fromarray(np.uint8(255 * truth.clip(0, 1))).save("p.png")
     Image.fromarray(np.uint8(255 * lost)).save("m.png")
     reports = []
-    for name, jobs in (("one.png", "1"), ("two.png", "2")):
-        how = ("--mask", "m.png", "--region", "32", "--jobs", jobs, "--param", "passes=1", "--json")
+    for name, side, jobs in (("one.png", "32", "1"), ("two.png", "32", "2"), ("wide.png", "64", "1")):
+        how = ("--mask", "m.png", "--region", side, "--jobs", jobs, "--param", "passes=1", "--json")
         done = tdc("complete-image", "p.png", "-o", name, *how)
         assert done.exit_code == 0, done.stderr
         reports.append(json.loads(done.stdout))
-    a, b = (np.asarray(Image.open(name)) for name in ("one.png", "two.png"))
+    a, b, wide = (np.asarray(Image.open(name)) for name in ("one.png", "two.png", "wide.png"))
+    assert np.array_equal(wide[deep(lost)], a[deep(lost)])
     assert np.array_equal(a, b) and np.array_equal(a[~lost], np.uint8(255 * truth.clip(0, 1))[~lost])
-    assert reports[0]["invented"] == reports[1]["invented"] >= core(lost).sum()
+    assert len({report["invented"] for report in reports}) == 1 and reports[0]["invented"] >= core(lost).sum()
     assert a[30:50, 60:84].std() > 0.5 * 255 * truth[30:50, 60:84].std()  # no smear
+
+
+def test_of_what_a_region_does_not_use_nothing_is_said():
+    truth = waves(40, 160)
+    lost = np.zeros(truth.shape, bool)
+    lost[10:30, 20:40] = lost[:, 150:152] = True
+    method, used = methods.get("auto"), (slice(0, 40), slice(0, 60))
+    done = solve(method, method.configure(FEW), truth, ~lost, rng=np.random.default_rng(0), used=used)
+    assert done.invented.any() and not any("nothing is known" in warning for warning in done.warnings)
 
 
 def test_regions_of_thin_holes_are_those_of_patches(tdc):

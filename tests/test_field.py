@@ -142,6 +142,15 @@ def test_the_channel_covariance_is_learnt():
     assert np.allclose(fitted.channel_covariance, COVARIANCE, atol=0.06)
 
 
+def test_an_extrapolation_leaves_the_covariance_of_equal_channels_invertible():
+    values = np.repeat(smooth(16, 16, 0)[..., None] / 255.0, 3, axis=2)
+    observed = np.random.default_rng(0).random(values.shape) > 0.5
+    group = field._Group(values, observed, ~observed, np.zeros(3), 1.0, field.EXPONENT)
+    learner = field._Learner(group.learning_windows(), np.eye(3), None, np.random.default_rng(0))
+    learner.parameters = learner._pack(np.diag([1e-30, 1e-20, 3.0]), 0.01)
+    assert np.allclose(np.linalg.eigvalsh(learner.unpacked()[0]), [field.RIDGE, field.RIDGE, 3.0])
+
+
 def test_correlated_channels_fill_each_other():
     grey = np.random.default_rng(0).normal(size=(32, 32, 1)).cumsum(axis=0).cumsum(axis=1)
     values = grey * [1.0, 0.5, 2.0] + [0.0, 3.0, 10.0]

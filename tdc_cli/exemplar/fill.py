@@ -41,8 +41,9 @@ SWEEPS, PEEL_SWEEPS = 2, 8
 # Votes at the coarsest and at the finest scale, in geometric steps between; a mean change below SETTLED, in units of
 # the layers, ends them.
 COARSE_ROUNDS, FINE_ROUNDS, SETTLED = 24, 4, 0.2
-# At the finest scale a source may cost more than another by this share of how much more the colours within it vary: a
-# mean, which every estimate is, is nearest to what is smooth.
+# At the finest scale a source may cost more than another by this share of how much more the colours within it vary, at
+# every coarser one by half as much: a mean, which every estimate is, is nearest to what is smooth. At coarse scales it
+# is what goes on through the hole that matters.
 CONTRAST = 0.3
 # Votes fall by this factor with every pixel that the middle of a patch lies deeper in the hole.
 CONFIDENCE = 1.3
@@ -96,15 +97,14 @@ def fill(values, hole, blank, copyable, *, rng, tell):
     levels = _levels(values, hole, blank, copyable)
     level = levels[0]
     sources, votes = _solve(levels, rng, tell)
-    origins = np.empty(len(level.pixels), np.int64)
-    kernels.choose(~known, level.size, level.pixels, sources, votes, origins)
+    origins = _origins(level, sources, votes)
     # Scattered pixels may be out of reach of every patch that is known in its middle alone.
     index = np.arange(hole.size).reshape(*hole.shape, 1)
     origins = np.where(origins >= 0, origins, nearest(index, known).ravel()[level.pixels])
     copies = blend.copy(values, hole, blank, level.pixels, origins)
     seen = values[known]
     made = np.clip(copies, seen.min(axis=0), seen.max(axis=0))
-    spread = _spread(level, values, known, values.reshape(-1, values.shape[2])[origins], rng)
+    spread = _spread(level, values, values.reshape(-1, values.shape[2])[origins], rng)
     tell(1.0)
     return Filled(level.pixels, origins, made, spread)
 
@@ -130,10 +130,12 @@ def _solve(levels, rng, tell):
             rounds = COARSE_ROUNDS
         else:
             sources = _finer(levels[-k], level, sources)
-            # The first estimate of a finer scale: the coarser one's sources as they are.
-            _vote(level, sources, (sources >= 0).astype(np.float32), level.pixels)
+            # The first estimate of a finer scale is copied: a mean would have lost already what this scale adds.
+            origins = _origins(level, sources, _votes(level, level.targets, np.ones(len(level.targets))))
+            flat = level.layers.reshape(-1, level.layers.shape[2])
+            flat[level.pixels] = np.where(origins[:, None] >= 0, flat[origins], flat[level.pixels])
             rounds = round(FINE_ROUNDS * (COARSE_ROUNDS / FINE_ROUNDS) ** (1 - k / (len(levels) - 1)))
-        weights, favour = (~level.blank).astype(np.int16), _favour(level, CONTRAST if level is levels[0] else 0.0)
+        weights, favour = (~level.blank).astype(np.int16), _favour(level, CONTRAST / 2 ** (len(levels) - 1 - k))
         for _ in range(rounds):
             compared = _rounded(level.layers)
             for _ in range(SWEEPS):
@@ -223,6 +225,13 @@ def _vote(level, sources, votes, pixels):
     return float(np.abs(flat[pixels] - before).mean())
 
 
+def _origins(level, sources, votes):
+    """Pixels that those of the hole are copied from, (P,) int64; -1 where no patch proposes any."""
+    origins = np.empty(len(level.pixels), np.int64)
+    kernels.choose(level.hole | level.blank, level.size, level.pixels, sources, votes, origins)
+    return origins
+
+
 def _finer(coarse, level, sources):
     """Sources of the targets of a level from those of the one half as fine."""
     (height, width), (high, wide), size = level.hole.shape, coarse.hole.shape, level.size
@@ -238,21 +247,20 @@ def _finer(coarse, level, sources):
     return made
 
 
-def _spread(level, values, known, copies, rng):
+def _spread(level, values, copies, rng):
     """How far what the best sources in each of two random halves would put there is from `copies`, (P, C), within a
     patch.
     """
     height, width = level.hole.shape
     compared, weights, favour = _rounded(level.layers), (~level.blank).astype(np.int16), _favour(level, CONTRAST)
     flat, squares = values.reshape(-1, values.shape[2]), np.zeros((height * width, values.shape[2]))
-    origins = np.empty(len(level.pixels), np.int64)
     first = rng.random((height // SQUARE + 1, width // SQUARE + 1)) < 0.5
     for chosen in (first, ~first):
         half = level.allowed & np.kron(chosen, np.ones((SQUARE, SQUARE), bool))[:height, :width].ravel()
         sources = np.full(level.hole.size, -1, np.int32)
         for _ in range(OTHER_SWEEPS):
             sources, costs = _sweep(level, compared, weights, level.targets, sources, half, favour, rng)
-        kernels.choose(~known, level.size, level.pixels, sources, _votes(level, level.targets, costs), origins)
+        origins = _origins(level, sources, _votes(level, level.targets, costs))
         squares[level.pixels] += np.where(origins[:, None] >= 0, flat[origins] - copies, 0.0) ** 2
     spread = [around(plane, level.hole, level.size) for plane in np.moveaxis(squares.reshape(height, width, -1), 2, 0)]
     # Sums that are updated pixel by pixel end a little below 0 where they should be 0.

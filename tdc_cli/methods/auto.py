@@ -29,7 +29,7 @@ class Config(patches.Config):
     """Parameters of the passes, as of `patches`, and where inventing begins."""
 
     line: float = parameter(
-        0.5,
+        0.25,
         "In deep holes, share of the variance within patches that an estimate may leave open, its own variance being "
         "the rest; what leaves more is invented.",
         ge=0,

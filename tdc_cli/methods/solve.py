@@ -127,7 +127,8 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, w
         Missing entries whose estimates matter; None: all. Methods that can do so spend no work on others, and of what
         they say there nothing is looked at here.
     **further
-        Keywords that this method takes beyond those of all methods.
+        Keywords that this method takes beyond those of all methods; of what is said outside of `used` nothing is looked
+        at either.
 
     Returns
     -------
@@ -161,7 +162,12 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, w
     with threadpool_limits(1, "blas") if values.size <= ONE_THREAD else contextlib.nullcontext():
         values = values if plain else unit.standardised(values)
         done = method.load().complete(values, observed, config, rng=rng, monitor=monitor, **further)
-    told = done.mean if wanted is None else done.mean[observed | wanted]
+    asked = ~observed if wanted is None else wanted
+    if further.get("used") is not None:
+        outside = np.ones(values.shape, bool)
+        outside[further["used"]] = False
+        asked = asked & ~outside
+    told = done.mean[observed | asked]
     bad = np.count_nonzero(~np.isfinite(told))
     if bad:
         raise NumericalError(f"method {method.name} gave {bad} values that are not finite; try another method")
@@ -171,20 +177,14 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, w
         done = replace(done, mean=np.full(values.shape, low))
     parameters = asdict(given) | done.parameters
     done = replace(done, parameters={k: list(v) if isinstance(v, tuple) else v for k, v in parameters.items()})
-    told = done.mean if wanted is None else done.mean[observed | wanted]
+    told = done.mean[observed | asked]
     span, beyond = high - low, max(float(told.max()) - high, low - float(told.min()))
     if 0 < FAR * span < beyond:
         text = (
             f"estimates lie outside of the range of the observed entries by up to {beyond / span:.3g} times that range"
         )
         done = replace(done, warnings=(*done.warnings, f"{text}; try another method"))
-    return replace(
-        done,
-        warnings=(
-            *done.warnings,
-            *_slices_of_zero(method, done.mean, observed, ~observed if wanted is None else wanted),
-        ),
-    )
+    return replace(done, warnings=(*done.warnings, *_slices_of_zero(method, done.mean, observed, asked)))
 
 
 def _slices_of_zero(method, mean, observed, wanted):
