@@ -761,13 +761,13 @@ def test_the_global_model_has_no_say_in_what_is_observed_with_noise(noise):
 
 def test_the_factor_of_the_last_passes():
     left, change = rng(1).standard_normal(40_000), 0.5 * rng(2).standard_normal(40_000)
-    assert patches._factor_of_last_passes(change, left + change, 0.0) == pytest.approx(1 / np.sqrt(1.25), rel=0.02)
+    assert calibrate.factor_of_last_passes(change, left + change, 0.0) == pytest.approx(1 / np.sqrt(1.25), rel=0.02)
     noisy = left + change + rng(3).standard_normal(40_000)
-    assert patches._factor_of_last_passes(change, noisy, 1.0) == pytest.approx(1 / np.sqrt(1.25), rel=0.02)
-    assert patches._factor_of_last_passes(9 * change, left, 0.0) == patches.TUNED.least_left**0.5
+    assert calibrate.factor_of_last_passes(change, noisy, 1.0) == pytest.approx(1 / np.sqrt(1.25), rel=0.02)
+    assert calibrate.factor_of_last_passes(9 * change, left, 0.0) == calibrate.LEAST_LEFT**0.5
     assert (
-        patches._factor_of_last_passes(change, left, 100.0)
-        == patches._factor_of_last_passes(change[:0], left, 0.0)
+        calibrate.factor_of_last_passes(change, left, 100.0)
+        == calibrate.factor_of_last_passes(change[:0], left, 0.0)
         == 1
     )
 

@@ -165,7 +165,7 @@ def share(samples, config, *, rng, monitor=silent, left_out=None):
             worth = _worth(o, w, left_out)
             finished, _ = _finished(v, o, worth, draft, best, noise, rng, progress, Part((0, 0), first))
             changes.append((finished - draft.result(best))[worth])
-        factor = _factor_of_last_passes(np.concatenate(changes), errors, noise)
+        factor = calibrate.factor_of_last_passes(np.concatenate(changes), errors, noise)
     return replace(first, scale=scale, factor=factor, verdict=_verdict(errors, spreads, noise, rng),
                    warnings=_uncalibrated(scale, errors))  # fmt: skip
 
@@ -247,7 +247,7 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
         return done
     sd = _deviations(draft.variances[best], ~observed if noise == 0 else np.ones_like(observed), scale)
     if scale is not None:
-        sd[~observed] *= _factor_of_last_passes((estimate - draft.result(best))[worth], errors, noise)
+        sd[~observed] *= calibrate.factor_of_last_passes((estimate - draft.result(best))[worth], errors, noise)
     return replace(
         done,
         sd=sd,
@@ -460,25 +460,6 @@ def _deviations(variance, estimated, scale):
     spread = np.sqrt(variance[estimated])
     sd[estimated] = spread if scale is None else scale(spread)
     return sd
-
-
-def _factor_of_last_passes(changes, errors, noise):
-    """Factor of the standard deviations for what the last passes bettered.
-
-    Where a change has nothing to do with the error that it leaves, the mean square of the errors falls by its own.
-
-    Parameters
-    ----------
-    changes : (n,) ndarray
-        Of missing entries, from the draft to the end.
-    errors : (m,) ndarray
-        Of held-out entries in the draft, noise included.
-    noise : float
-        Variance.
-    """
-    before = np.mean(errors**2) - noise
-    share = np.mean(changes**2) / before if len(changes) and before > 0 else 0.0
-    return math.sqrt(max(1 - share, TUNED.least_left))
 
 
 def _best(drafts):

@@ -60,6 +60,7 @@ def complete(values, observed, config, *, rng, monitor, wanted=None):
             np.sqrt(spread[held]),
             (estimate - clip.values)[lone],
         )
+    draft = estimate
     if schedule.finish:
         # The standard deviations of observed entries under noise are those of estimates with their own observations.
         estimate, own = _refined(
@@ -75,6 +76,9 @@ def complete(values, observed, config, *, rng, monitor, wanted=None):
         sd = np.sqrt(spread)
         if scale is not None:
             sd[absent] = scale(sd[absent])
+            if not any(clip.strokes):  # beneath strokes the pieces that are given back lie elsewhere
+                changes = (estimate - draft)[clip.wanted & absent]
+                sd[absent] *= calibrate.factor_of_last_passes(changes, errors, variance)
         sd[clip.observed] *= _factor_of_observed(lone_errors, spread[lone], variance) if variance else 0.0
         verdict = {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, variance, rng)}
         if scale is None and absent.any():
@@ -232,6 +236,7 @@ def schedule_for(clip, variance, config):
             last_ridge=NOISY_RIDGE,
             step=1.0,
             momentum=0.0,
+            estimated=ESTIMATED,
         )
     elif any(clip.strokes):
         first_ridge, last_ridge = STROKE_RIDGES

@@ -17,6 +17,8 @@ FEWEST = 20
 PIECE, LARGEST_SHARE = 32, 1 / 8
 # How often a mask that covers too little is moved anew.
 MOST_MOVES = 16
+# The least share of the errors' variance that the last passes are taken to leave.
+LEAST_LEFT = 0.5
 
 
 def hold_out(observed, share, rng, most=math.inf, wanted=None):
@@ -204,3 +206,22 @@ def coverage_by_halves(errors, spreads, noise_variance, rng):
         sd = np.sqrt(scale(spreads[other]) ** 2 + noise_variance)
         inside.append(np.abs(errors[other]) <= NORMAL_90 * sd)
     return float(np.mean(np.concatenate(inside)))
+
+
+def factor_of_last_passes(changes, errors, noise):
+    """Factor of the standard deviations for what the last passes bettered.
+
+    Where a change has nothing to do with the error that it leaves, the mean square of the errors falls by its own.
+
+    Parameters
+    ----------
+    changes : (n,) ndarray
+        Of missing entries, from the draft to the end.
+    errors : (m,) ndarray
+        Of held-out entries in the draft, noise included.
+    noise : float
+        Variance.
+    """
+    before = np.mean(errors**2) - noise
+    share = np.mean(changes**2) / before if len(changes) and before > 0 else 0.0
+    return math.sqrt(max(1 - share, LEAST_LEFT))

@@ -144,8 +144,6 @@ class Tuned:
     # they are scattered.
     held_out: float = 0.05
     most_held_out: int = 2000
-    # The least share of the errors' variance that the last passes are taken to leave.
-    least_left: float = 0.5
     # A picture of more than `windows` squares of side `square` is validated on so many of them, and the global model
     # has no part in it.
     windows: int = 4
