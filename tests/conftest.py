@@ -23,10 +23,10 @@ def smooth(height, width, channels=3):
     return picture if channels else picture[..., 0]
 
 
-def hear_interrupts():
-    """As `preexec_fn`: interrupts reach the child even where they do not reach the tests, in the background of a shell.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def pytest_configure():
+    """Interrupts reach the tests and their children also in the background of a shell, which has them ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def put_between(page, begin, end, lines):

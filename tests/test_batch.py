@@ -17,7 +17,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from conftest import hear_interrupts, pixels, report_of, smooth
+from conftest import pixels, report_of, smooth
 from PIL import Image
 
 from tdc_cli import media, methods
@@ -486,7 +486,6 @@ def start(*words, **more):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=hear_interrupts,
         **more,
     )
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny_suite
-from conftest import hear_interrupts
 from PIL import Image
 from test_page import Parsed
 
@@ -127,7 +126,6 @@ def started(*words, **environment):
         text=True,
         stderr=subprocess.PIPE,
         start_new_session=True,
-        preexec_fn=hear_interrupts,
     )
 
 
@@ -203,7 +201,7 @@ def test_a_folder_that_another_run_is_at_work_in_is_left_to_it(tdc, folder):
         (
             ("--resume", "--seeds", "1", "--methods", "linear"),
             'tdc: out: was begun with ["nearest", "linear"], not ["linear"], for --methods; give the same, or another '
-            'folder',
+            "folder",
         ),
     ],
 )

@@ -16,7 +16,7 @@ import jsonschema
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from conftest import hear_interrupts, report_of, smooth
+from conftest import report_of, smooth
 from PIL import Image
 from skimage.metrics import structural_similarity
 
@@ -640,7 +640,6 @@ def stopped(how):
         capture_output=True,
         text=True,
         timeout=120,
-        preexec_fn=hear_interrupts,
     )
 
 

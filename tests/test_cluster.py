@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny_suite
-from conftest import ROOT, hear_interrupts, smooth
+from conftest import ROOT, smooth
 from PIL import Image
 from test_batch import contents, summary_of, wait_for
 
@@ -221,7 +221,7 @@ def test_ctrl_c_leaves_nothing_with_the_scheduler(machines, pictures):
         machines.address,
     ]
     environment = os.environ | ENVIRONMENT
-    running = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts)
+    running = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
     wait_for(some_written, PATIENCE)
     running.send_signal(signal.SIGINT)
     assert (running.communicate(timeout=PATIENCE)[1], running.returncode) == ("tdc: interrupted\n", 130)

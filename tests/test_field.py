@@ -10,7 +10,7 @@ from scipy.ndimage import gaussian_filter
 
 from tdc_cli import field, methods
 from tdc_cli.errors import ConfigError, InputError
-from tdc_cli.field import pieces, spectrum
+from tdc_cli.field import learner, pieces, spectrum
 from tdc_cli.field import window as windows
 from tdc_cli.field.solve import channel_groups
 from tdc_cli.methods.solve import solve
@@ -145,10 +145,10 @@ def test_the_channel_covariance_is_learnt():
 def test_an_extrapolation_leaves_the_covariance_of_equal_channels_invertible():
     values = np.repeat(smooth(16, 16, 0)[..., None] / 255.0, 3, axis=2)
     observed = np.random.default_rng(0).random(values.shape) > 0.5
-    group = field._Group(values, observed, ~observed, np.zeros(3), 1.0, field.EXPONENT)
-    learner = field._Learner(group.learning_windows(), np.eye(3), None, np.random.default_rng(0))
-    learner.parameters = learner._pack(np.diag([1e-30, 1e-20, 3.0]), 0.01)
-    assert np.allclose(np.linalg.eigvalsh(learner.unpacked()[0]), [field.RIDGE, field.RIDGE, 3.0])
+    group = pieces.Group(values, observed, ~observed, np.zeros(3), 1.0, field.EXPONENT)
+    learning = learner.Learner(group.learning_windows(), np.eye(3), None, np.random.default_rng(0))
+    learning.parameters = learning._pack(np.diag([1e-30, 1e-20, 3.0]), 0.01)
+    assert np.allclose(np.linalg.eigvalsh(learning.unpacked()[0]), [learner.RIDGE, learner.RIDGE, 3.0])
 
 
 def test_correlated_channels_fill_each_other():

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tifffile
-from conftest import hear_interrupts, pixels, report_of, smooth
+from conftest import pixels, report_of, smooth
 from PIL import Image
 
 import tdc_cli
@@ -167,7 +167,7 @@ def test_a_disk_that_is_full_leaves_no_half_file(folder):
 def test_a_signal_ends_with_its_code_and_one_line(folder, wait, number, line, code):
     Image.fromarray(smooth(1000, 1000)).save("a.png")  # which takes longer than the longest wait
     words = [SCRIPT, *COMPLETE, "--missing-ratio", "0.5", "-v", "--no-progress"]
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts) as running:
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr.readline() == "tdc: biharmonic: Config()\n"  # the work begins
         time.sleep(wait)
         running.send_signal(number)
@@ -176,8 +176,7 @@ def test_a_signal_ends_with_its_code_and_one_line(folder, wait, number, line, co
 
 
 def test_ctrl_c_ends_with_its_code_where_python_would_end_with_a_signal(folder):
-    """As Python does once a KeyboardInterrupt has come out of code that was given as text, as that of data classes is.
-    """
+    """As Python does once a KeyboardInterrupt has come out of code that was given as text, as that of data classes is."""
     code = (
         "import signal\nfrom tdc_cli.methods import biharmonic\n"
         "def complete(*_, **__):\n    exec('signal.raise_signal(signal.SIGINT)', {'signal': signal})\n"
