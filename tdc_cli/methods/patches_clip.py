@@ -21,7 +21,7 @@ from .blocks import Progress, blocks, refine_blocks
 # about observed entries, as a standard deviation of the ratio of variances.
 SHARE_HELD_OUT, SHARE_LONE, TRUST = 0.05, 0.03, 0.25
 # Samples of the field that tell how sure it is of what is scattered.
-SAMPLES = 4
+SAMPLES = 2
 # Largest shift at which similar patches are looked for, in pixels and in frames.
 WINDOW, REACH = 10, 3
 # Where single entries are missing: passes, members of a group, and ridge of the first pass.
@@ -32,7 +32,7 @@ STROKE_PASSES, STROKE_MEMBERS, STROKE_RIDGES = 5, 120, (3e-3, 1e-3)
 FRAME_PASSES, FRAME_MEMBERS = 4, 60
 # Patches of a group that are estimated, the nearest first, by what all of them say: the others are estimated better by
 # groups of their own.
-ESTIMATED, STROKE_ESTIMATED = 32, 16
+ESTIMATED = 16
 # Under noise, after a first pass that shrinks singular values: the same, and the size of patches.
 NOISY_PASSES, NOISY_MEMBERS, NOISY_RIDGE, NOISY_SIZE = 2, 64, 1e-3, 4
 # The last passes, which go with everything observed: first on the same grid, where there are enough, then on one denser
@@ -250,7 +250,7 @@ def schedule_for(clip, variance, config):
             step=1.0,
             momentum=0.0,
             apart=clip.together,
-            estimated=STROKE_ESTIMATED,
+            estimated=ESTIMATED,
         )
     else:
         main = settings(MEMBERS, passes=config.passes or PASSES, first_ridge=FIRST_RIDGE, estimated=ESTIMATED)
