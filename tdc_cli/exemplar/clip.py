@@ -17,7 +17,7 @@ video, ACM Trans. Graphics, 2016.
 from functools import cached_property
 
 import numpy as np
-from scipy.ndimage import binary_erosion, map_coordinates, spline_filter
+from scipy.ndimage import binary_dilation, binary_erosion, map_coordinates, spline_filter
 
 from ..metrics import NORMAL_90
 from . import blend
@@ -29,6 +29,9 @@ from .register import WHOLE, View, agreement, moved, points, register, whole
 # Frames may differ, once moved, by this share of the variance within patches around the hole; else the one does not
 # show the other.
 ALIKE = 0.5
+# So many pixels around the hole, if at least FEWEST of them are known in both frames, tell too how far they differ: a
+# codec has spread what hid the place.
+AROUND, FEWEST = 4, 50
 # Places between pixels are interpolated where everything is known this many pixels around.
 SUPPORT = 2
 
@@ -194,7 +197,7 @@ class Clip:
 
     def _compared(self, t, s, map_):
         """Difference of light of two frames and standard deviation of what remains, channel by channel, from what both
-        know; None if that is nothing.
+        know, everywhere or around the hole, whichever differs more; None if they know nothing.
         """
         rows, columns = points(self._known[t])
         shown, made = self._frames[s].sampled(map_, rows, columns)
@@ -202,7 +205,16 @@ class Clip:
             return None
         apart = self.values[t][rows[shown], columns[shown]] - made[shown]
         light = np.median(apart, axis=0)
-        return light, np.quantile(np.abs(apart - light), 0.9, axis=0) / NORMAL_90
+        apart = np.abs(apart - light)
+        around = binary_dilation(~self._known[t], iterations=AROUND)[rows[shown], columns[shown]]
+        sides = (apart, apart[around]) if np.count_nonzero(around) >= FEWEST else (apart,)
+        return light, np.max([_spread(side) for side in sides], axis=0)
+
+
+def _spread(apart):
+    """Standard deviation of differences (n, C) by which 90 % are told; where these are all 0, of all."""
+    most = np.quantile(apart, 0.9, axis=0) / NORMAL_90
+    return np.where(most > 0, most, np.sqrt(np.mean(apart**2, axis=0)))
 
 
 class _Frame:
