@@ -309,3 +309,17 @@ def test_grain_and_variants_of_a_hole_that_is_partly_predicted(tdc):
     with open("h.html", encoding="utf-8") as page:
         text = page.read()
     assert 'data-name="variant_2"' in text and f"{report['invented']} pixels were invented" in text
+
+
+def test_a_lost_frame_beside_deep_holes_is_left_to_the_groups(tdc, folder):
+    truth = np.stack([np.roll(waves(60, 64), t, axis=1) for t in range(5)])
+    lost = np.zeros(truth.shape, np.uint8)
+    lost[:, 10:50, 12:52] = 255
+    lost[3] = 255
+    np.save("c.npy", truth.astype(np.float32))
+    np.save("m.npy", lost)
+    few = [word for name, value in FEW.items() for word in ("--param", f"{name}={value}")]
+    done = tdc("complete-video", "c.npy", "-o", "o.npy", "--mask", "m.npy", *few)
+    assert done.exit_code == 0, done.stderr
+    made = np.load("o.npy")
+    assert np.isfinite(made).all() and (made == truth.astype(np.float32))[lost == 0].all()

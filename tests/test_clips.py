@@ -164,6 +164,18 @@ def test_chunks_are_not_seen_in_the_result(tdc, folder, more):
     assert change[ends].max() < 1.25 * change[~ends].max()
 
 
+@pytest.mark.parametrize("method", ["auto", "patches"])
+def test_chunks_of_whole_frames_between_holes_are_passed_on(tdc, folder, method):
+    truth = moving(9)
+    lost = np.zeros(truth.shape[:3], np.uint8)
+    lost[[2, 6], 3:6, 4:7] = 255
+    np.save("a.npy", truth)
+    np.save("m.npy", lost)
+    words = ("--mask", "m.npy", "--method", method, "--param", "passes=1", "--param", "members=8", "--chunk", 1)
+    found = made(tdc("complete-video", "a.npy", "-o", "b.npy", *words))
+    assert (found == truth)[lost == 0].all()
+
+
 def test_chunks_of_the_default_method_hold_what_it_looks_at():
     from tdc_cli import methods
     from tdc_cli.methods import patches_clip

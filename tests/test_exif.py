@@ -139,3 +139,30 @@ def test_damaged_exif_is_told(tdc, source, cut):
     result = tdc("complete-image", f"a.{source}", "-o", "b.png", "--mask", "m.png", "--method", "linear")
     assert result.exit_code == 0 and f"a.{source}: is read without its EXIF, which is damaged" in result.stderr
     assert np.asarray(Image.open("b.png")).shape == (20, 24, 3)
+
+
+@pytest.mark.parametrize("exif", [b"?", b"MM\0*", b"XX*\0" + bytes(20)])
+@pytest.mark.parametrize("source", ["jpg", "png", "webp"])
+def test_exif_that_no_reader_opens_is_told_too(tdc, folder, source, exif):
+    write(f"a.{source}", exif)
+    _, said = completed(tdc, f"a.{source}", "b.png")
+    assert f"a.{source}: is read without its EXIF, which is damaged" in said
+
+
+def small(*entries, behind=b""):
+    """A block of one directory of (code, kind, count, value), in little-endian order."""
+    made = b"II*\0" + struct.pack("<LH", 8, len(entries)) + b"".join(struct.pack("<HHLL", *e) for e in entries)
+    return made + bytes(4) + behind
+
+
+def test_entries_that_stand_twice_are_damage(tdc, folder):
+    write("a.jpg", small((271, TEXT, 2, 65), (271, TEXT, 2, 66), (315, TEXT, 2, 67)))
+    made, said = completed(tdc, "a.jpg", "b.png")
+    assert "is read without its EXIF, which is damaged" in said and b"eXIf" not in made
+
+
+@pytest.mark.parametrize("target", ["tif", "jxl"])
+def test_directories_that_lead_to_themselves_end(tdc, folder, target):
+    write("a.png", small(*[(code, LONG, 1, 8) for code in (0x8769, 0x8825) * 500]))
+    _, said = completed(tdc, "a.png", f"b.{target}")
+    assert "is read without its EXIF, which is damaged" in said

@@ -8,6 +8,7 @@ import imagecodecs
 import numpy as np
 import plain_codecs
 import pytest
+import tifffile
 from conftest import smooth
 from PIL import Image
 
@@ -292,3 +293,9 @@ def test_what_jpeg_2000_can_hold_beside_that_is_refused(tdc):
     bare = rgb[rgb.index(b"\xff\x4f\xff\x51") :]
     for end in (30, 60, len(bare) - 1):
         assert refused(tdc, "a.j2k", bare[:end]).startswith("damaged or cut short")
+
+
+def test_a_resolution_next_to_nothing_is_written(tdc, folder):
+    tifffile.imwrite("a.tif", smooth(20, 24), photometric="rgb", resolution=((1, 100000), (1, 100000)))
+    result = tdc("complete-image", "a.tif", "-o", "b.jp2", "--mask", "m.png", "--method", "nearest")
+    assert result.exit_code == 0, result.stderr

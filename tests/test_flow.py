@@ -203,7 +203,8 @@ def test_a_box_that_reaches_beyond_the_picture_is_cut_with_a_note(complete):
     cut = complete("--mask-box", "20,15,10,10", "--mask-box", "0,0,4,4", "--json")
     assert report_of(cut)["missing"]["pixels"] == 4 * 5 + 4 * 4
     notes = [text for text in report_of(cut)["warnings"] if "mask_box" in text]
-    assert notes == ["a.png: `mask_box` 20,15,10,10 reaches beyond its 24x20 pixels and is cut there"]
+    beyond = "rows 15 to 19 and columns 20 to 23 are missing"
+    assert notes == [f"a.png: `mask_box` 20,15,10,10 reaches beyond its 24x20 pixels: {beyond}"]
 
 
 @pytest.mark.parametrize(

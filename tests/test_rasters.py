@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tifffile
-from conftest import report_of
+from conftest import report_of, smooth
 from PIL import Image
 
 from tdc_cli import media
@@ -256,3 +256,13 @@ def test_a_big_endian_bigtiff_is_read(tdc, command, dtype, shape):
     assert made.shape == shape and np.mean(made == values) > 0.75
     found, page = tags("c.tif")
     assert found[33550] == (30.0, 30.0, 0.0) and found[270] == "map 7" and page.parent.byteorder == ">"
+
+
+def test_kinds_of_further_channels_that_tiff_does_not_name_are_unnamed(tdc, folder):
+    tifffile.imwrite("e.tif", np.dstack([smooth(20, 24), smooth(20, 24)[..., 0]]), photometric="rgb", extrasamples=[0])
+    with tifffile.TiffFile("e.tif", mode="r+") as file:
+        file.pages[0].tags[338].overwrite(999)
+    result = tdc("complete-image", "e.tif", "-o", "o.tif", "--mask", "m.png", "--method", "nearest")
+    assert result.exit_code == 0, result.stderr
+    with tifffile.TiffFile("o.tif") as file:
+        assert file.pages[0].shape == (20, 24, 4) and [int(e) for e in file.pages[0].extrasamples] == [0]

@@ -176,7 +176,7 @@ def test_a_signal_ends_with_its_code_and_one_line(folder, wait, number, line, co
 
 
 def test_ctrl_c_ends_with_its_code_where_python_would_end_with_a_signal(folder):
-    """As Python does once a KeyboardInterrupt has come out of code that was given as text, as that of data classes is."""
+    """As Python does once a KeyboardInterrupt has come out of code given as text, as that of data classes is."""
     code = (
         "import signal\nfrom tdc_cli.methods import biharmonic\n"
         "def complete(*_, **__):\n    exec('signal.raise_signal(signal.SIGINT)', {'signal': signal})\n"

@@ -320,7 +320,14 @@ def from_boxes(boxes, size, *, picture, dilate=0):
             where = f"outside of its {width}x{height} pixels; X and Y are counted from the left and the top"
             raise MaskError(f"{picture}: `mask_box` {box} lies {where}")
         if inside.size < wide * high:
-            notes.append(f"{picture}: `mask_box` {box} reaches beyond its {width}x{height} pixels and is cut there")
+            rows, columns = (
+                f"{max(0, start)} to {min(start + side, end) - 1}"
+                for start, side, end in ((top, high, height), (left, wide, width))
+            )
+            notes.append(
+                f"{picture}: `mask_box` {box} reaches beyond its {width}x{height} pixels: "
+                f"rows {rows} and columns {columns} are missing"
+            )
         inside[...] = True
     missing = grown(missing, dilate)
     if missing.all():

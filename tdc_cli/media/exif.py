@@ -76,7 +76,8 @@ def read(file, at, order, big=False, within=_WITHIN):
     Returns
     -------
     dict
-        Code to `Value`, or to the dict of a directory; what lies outside of the file is not there.
+        Code to `Value`, or to the dict of a directory; what lies outside of the file is not there, and of what stands
+        there several times only the first.
     """
     number, entry = ("Q", "HHQ8s") if big else ("H", "HHL4s")
     file.seek(at)
@@ -86,6 +87,8 @@ def read(file, at, order, big=False, within=_WITHIN):
     for code, kind, length, place in struct.iter_unpack(order + entry, entries[: len(entries) // size * size]):
         size = length * _SIZES.get(kind, 0)
         (offset,) = struct.unpack(order + ("Q" if big else "L"), place)
+        if code in found:  # twice: the first one counts
+            continue
         if code in within:
             found[code] = read(file, offset, order, big, tuple(set(within) - {code}))
             continue
@@ -210,7 +213,10 @@ def _places(body, at, order):
     end = at + 2 + 12 * count
     if end + 4 > len(body):
         raise ValueError("a directory is cut short")
-    return {struct.unpack(f"{order}H", body[p : p + 2])[0]: p for p in range(at + 2, end, 12)}, end
+    places = {struct.unpack(f"{order}H", body[p : p + 2])[0]: p for p in range(at + 2, end, 12)}
+    if len(places) < count:
+        raise ValueError("an entry stands twice in a directory")
+    return places, end
 
 
 def _number(body, place, order):
@@ -221,7 +227,9 @@ def _number(body, place, order):
 
 
 def _blank_thumbnail(body, at, order):
-    """Overwrite the small picture that the directory at `at` leads to: what was to be filled is seen in it."""
+    """Overwrite the small picture that the directory at `at` leads to: what was to be filled is seen in it; ValueError
+    where it does not lie in the block.
+    """
     try:
         entries, _ = _places(body, at, order)
     except (ValueError, struct.error):
@@ -229,7 +237,9 @@ def _blank_thumbnail(body, at, order):
     for first, length in _THUMBNAIL:
         if first in entries and length in entries:
             start, size = (_number(body, entries[code], order) for code in (first, length))
-            stop = min(start + size, len(body))
+            stop = start + size
+            if stop > len(body):
+                raise ValueError("a thumbnail is cut short")
             if stop >= len(body) - 1 and start > at:  # as nearly everywhere, the last of all
                 del body[start:]
             elif 8 <= start < stop:

@@ -349,7 +349,7 @@ def _described(media, bits, kept):
 
 def _as_written(dots):
     """Dots an inch as dots a metre: a number, what it is divided by, both below 65536, and a power of ten."""
-    number, power = Fraction(dots).limit_denominator(1000) / _INCH, 0
+    number, power = max(Fraction(dots).limit_denominator(1000), Fraction(1, 1000)) / _INCH, 0
     while number >= 655:
         number, power = number / 10, power + 1
     while number < 65:

@@ -48,6 +48,8 @@ def decode(content, path, page=None):
             if not (deep or more or left) and plain.suits(picture, content):
                 return Media(plain.decode(content), picture.mode, str(path), "", format=name)
             picture.load()
+            with contextlib.suppress(*metadata.DAMAGE):
+                picture.getexif()  # which Pillow reads no second time, so that a broken one is none from now on
             turn = picture.getexif().get(ORIENTATION, 1)
             exif, damage = metadata.kept_exif(_exif(picture), turn)
             transparency = picture.info.get("transparency")

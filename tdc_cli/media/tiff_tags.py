@@ -162,7 +162,8 @@ class Layout:
 def layout(page):
     """`Layout` of a page that tifffile has opened."""
     tile = (page.tilelength, page.tilewidth) if page.is_tiled else None
-    extra = tuple(int(kind) for kind in page.extrasamples)
+    # A kind that TIFF does not name is one that nothing is said of.
+    extra = tuple(int(kind) if kind in (1, 2) else 0 for kind in page.extrasamples)
     rows = min(int(page.rowsperstrip), page.imagelength)
     return Layout(
         page.parent.byteorder, tile, rows, int(page.planarconfig) == 2, int(page.photometric), extra, _scale(page)

@@ -136,11 +136,19 @@ def _complete_clip(values, observed, config, rng, monitor, source, wanted, used)
 
     given, unknown = by_frame(np.where(observed, values, 0.0), config.frames), ~known.all(axis=3) & ~holes
     filled = fill_clip(
-        given, holes, unknown, source, rng, lambda share: monitor(round(10 * share), 100, "filling"), leave
-    )
-    where, made, sd = (as_given(stacked, values.shape, config.frames) for stacked in (
-        np.broadcast_to(filled.filled[..., None], known.shape), filled.values, filled.spread))  # fmt: skip
-    invented = np.moveaxis(filled.invented, 0, -1)
+        given[able], holes[able], unknown[able], source, rng, lambda share: monitor(round(10 * share), 100, "filling"),
+        leave,
+    )  # fmt: skip
+
+    def in_all(found):
+        """For every frame what was found for those that are able; 0 for the others."""
+        everywhere = np.zeros((len(able), *found.shape[1:]), found.dtype)
+        everywhere[able] = found
+        return everywhere
+
+    where, made, sd = (as_given(in_all(stacked), values.shape, config.frames) for stacked in (
+        np.broadcast_to(filled.filled[..., None], filled.values.shape), filled.values, filled.spread))  # fmt: skip
+    invented = np.moveaxis(in_all(filled.invented), 0, -1)
     left = ~(observed | where) if wanted is None else wanted & ~where
     if not left.any() and config.noise_std == 0:
         monitor(100, 100, "filling")

@@ -98,7 +98,8 @@ def complete(job, values, observed, wanted, truths, monitor=methods.silent):
     """
     inside = job.region.inside if job.planar else ()
     absent = ~observed[inside] if wanted is None else wanted[inside]
-    if not absent.any() and not estimates_known(job.config):
+    # What is missing may lie in frames that are seen alone.
+    if not any(job.changed) or (not absent.any() and not estimates_known(job.config)):
         return _nothing(job)
     with threads.limited(job.threads):
         return _complete(job, values, observed, wanted, truths, monitor)
