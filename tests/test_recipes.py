@@ -63,7 +63,7 @@ def test_xarray(tmp_path):
         tmp_path / "sst.nc", engine="scipy"
     )
     run("xarray", tmp_path)
-    with xarray.open_dataarray(tmp_path / "filled.nc", engine="scipy") as made:
+    with xarray.open_dataarray(tmp_path / "filled.nc") as made:
         assert (
             made.dims == ("time", "lat", "lon")
             and made.attrs["units"] == "K"
