@@ -114,6 +114,19 @@ def tapered(rng, length):
     return factor @ factor.T / np.outer(lengths, lengths)
 
 
+def check_estimate(arguments, shape):
+    """That `kernels.estimate` gives what its twin does, with variances and without."""
+    found, variances = np.empty((2, *shape), np.float32)
+    twin, twin_variances = np.empty((2, *shape))
+    kernels.estimate(*arguments, found, variances)
+    reference.estimate(*arguments, twin, twin_variances)
+    np.testing.assert_allclose(found, twin, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(variances, twin_variances, rtol=1e-2, atol=1e-4)
+    again = np.empty(shape, np.float32)
+    kernels.estimate(*arguments, again, np.empty((0, 0, 0), np.float32))
+    np.testing.assert_allclose(again, found, rtol=1e-5, atol=1e-5)
+
+
 def positions(image, size, stride=3, frames=1, depth=1):
     rows, columns = (
         np.arange(0, image.shape[1] // frames - size + 1, stride),
@@ -198,16 +211,8 @@ def test_estimate(picture, rng, noise, members, uncertain, depth, estimated):
     length = depth * 48
     shape = (len(groups), estimated or members, length)
     taper = tapered(rng, length)
-    found, variances = np.empty((2, *shape), np.float32)
-    twin, twin_variances = np.empty((2, *shape))
     arguments = image, data, groups, FRAME, depth, 4, taper, np.float32(0.01), np.float32(noise), uncertain, False
-    kernels.estimate(*arguments, found, variances)
-    reference.estimate(*arguments, twin, twin_variances)
-    np.testing.assert_allclose(found, twin, rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(variances, twin_variances, rtol=1e-2, atol=1e-4)
-    again = np.empty(shape, np.float32)
-    kernels.estimate(*arguments, again, np.empty((0, 0, 0), np.float32))
-    np.testing.assert_allclose(again, found, rtol=1e-5, atol=1e-5)
+    check_estimate(arguments, shape)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.03])
@@ -219,16 +224,8 @@ def test_estimate_with_colours_apart(together, rng, noise, members, depth, estim
     groups = rng.choice(positions(image, 4, 2, frames=2, depth=depth), (9, members)).astype(np.int32)
     shape = (9, estimated or members, depth * 48)
     taper = tapered(rng, depth * 16)
-    found, variances = np.empty((2, *shape), np.float32)
-    twin, twin_variances = np.empty((2, *shape))
     arguments = image, data, groups, FRAME, depth, 4, taper, np.float32(0.01), np.float32(noise), False, True
-    kernels.estimate(*arguments, found, variances)
-    reference.estimate(*arguments, twin, twin_variances)
-    np.testing.assert_allclose(found, twin, rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(variances, twin_variances, rtol=1e-2, atol=1e-4)
-    again = np.empty(shape, np.float32)
-    kernels.estimate(*arguments, again, np.empty((0, 0, 0), np.float32))
-    np.testing.assert_allclose(again, found, rtol=1e-5, atol=1e-5)
+    check_estimate(arguments, shape)
 
 
 def motion_problem(rng, height, gaps):
