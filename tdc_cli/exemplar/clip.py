@@ -206,7 +206,7 @@ class Clip:
         apart = self.values[t][rows[shown], columns[shown]] - made[shown]
         light = np.median(apart, axis=0)
         apart = np.abs(apart - light)
-        around = binary_dilation(~self._known[t], iterations=AROUND)[rows[shown], columns[shown]]
+        around = self._frames[t].around[rows[shown], columns[shown]]
         sides = (apart, apart[around]) if np.count_nonzero(around) >= FEWEST else (apart,)
         return light, np.max([_spread(side) for side in sides], axis=0)
 
@@ -241,6 +241,11 @@ class _Frame:
     @cached_property
     def _surrounded(self):
         return binary_erosion(self._known, iterations=SUPPORT, border_value=1).astype(np.float32)
+
+    @cached_property
+    def around(self):
+        """Where the frame is not known, and AROUND pixels about it."""
+        return binary_dilation(~self._known, iterations=AROUND)
 
     def shows(self, places):
         """Whether the pixels nearest to places (2, n) are known."""

@@ -163,11 +163,13 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, w
         values = values if plain else unit.standardised(values)
         done = method.load().complete(values, observed, config, rng=rng, monitor=monitor, **further)
     asked = ~observed if wanted is None else wanted
-    if further.get("used") is not None:
+    used = further.get("used")
+    if used is not None:
         outside = np.ones(values.shape, bool)
-        outside[further["used"]] = False
+        outside[used] = False
         asked = asked & ~outside
-    told = done.mean[observed | asked]
+    looked_at = ... if wanted is None and used is None else observed | asked  # all of it is not copied
+    told = done.mean[looked_at]
     bad = np.count_nonzero(~np.isfinite(told))
     if bad:
         raise NumericalError(f"method {method.name} gave {bad} values that are not finite; try another method")
@@ -177,7 +179,7 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, w
         done = replace(done, mean=np.full(values.shape, low))
     parameters = asdict(given) | done.parameters
     done = replace(done, parameters={k: list(v) if isinstance(v, tuple) else v for k, v in parameters.items()})
-    told = done.mean[observed | asked]
+    told = done.mean[looked_at]
     span, beyond = high - low, max(float(told.max()) - high, low - float(told.min()))
     if 0 < FAR * span < beyond:
         text = (

@@ -522,10 +522,10 @@ def _estimate_apart(first, last, image, data, groups, frame, depth, size, taper,
                 estimates[g, k, d] = mean[d]
         if wanted:
             variances[g] = np.float32(0.0)
+        few_missing = _few_missing(known)  # so it is along every axis
         for axis in axes:
             _along(whole, axis, depth, patches)
             _along(known, axis, depth, targets)
-            few_missing = _few_missing(targets)
             _covariance(patches, taper, ridge + noise if few_missing else ridge, covariance)
             _divide(targets, nothing, few_missing, noise, chosen, counts, others, sizes)
             if few_missing:
