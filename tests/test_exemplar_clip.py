@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.ndimage import gaussian_filter, shift
+from scipy.ndimage import binary_dilation, gaussian_filter, shift
 
 from tdc_cli import methods
 from tdc_cli.errors import InputError
@@ -106,6 +106,18 @@ def test_maps_of_a_long_clip_do_not_drift_and_are_found_once_a_frame(monkeypatch
     one = clip.Clip((frames + noise)[..., None], hole, np.zeros_like(hole))
     assert np.abs(one.maps[-1][:2, 2] - (0, 0.3 * 9)).max() < 0.15
     assert len(calls) <= 2 * 10
+
+
+def test_what_was_spread_around_a_hole_makes_what_lies_beside_it_in_another_frame_unsure():
+    truth, lost = panning((0, 0))[..., :2], np.zeros((HEIGHT, WIDTH, 2), bool)
+    lost[20:44, 30:54, 0] = True
+    lost[14:50, 34:50, 1] = np.arange(16) % 8 < 4
+    spread = binary_dilation(lost[..., 1], np.ones((1, 5))) & ~lost[..., 1]
+    given = truth.copy()
+    given[spread, 1] += np.random.default_rng(1).normal(0, 0.03, np.count_nonzero(spread))
+    done = filled("exemplar", given, lost)
+    shown = lost & ~done.invented
+    assert 0.85 < np.mean(np.abs(done.mean - truth)[shown] <= 1.645 * done.sd[shown]) < 0.97
 
 
 def test_light_that_changes_from_frame_to_frame_does_so_inside():

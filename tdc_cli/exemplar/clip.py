@@ -40,9 +40,9 @@ OVERLAP, LOOKED = 0.5, 9
 CLOSE = 8
 # Frames that show less than this share of what is left to be looked for are passed over: each takes time.
 WORTH = 0.05
-# So many pixels around the hole, if at least FEWEST of them are known in both frames, tell too how far they differ: a
-# codec has spread what hid the place.
-AROUND, FEWEST = 4, 50
+# So many pixels around the hole of either frame, if at least FEWEST of them are known in both, tell too how far they
+# differ: a codec has spread what hid the place.
+AROUND, FEWEST = 2, 50
 # Places between pixels are interpolated where everything is known this many pixels around.
 SUPPORT = 2
 
@@ -246,13 +246,14 @@ class Clip:
 
     def _compared(self, t, s, map_):
         """Difference of light of two frames and standard deviation of what remains, channel by channel, from what both
-        know, everywhere or around the hole, whichever differs more; None if they know nothing.
+        know, everywhere or around the hole of either, whichever differs more; None if they know nothing.
         """
         rows, columns, apart, light = self._apart(t, s, map_)
         if not len(apart):
             return None
-        apart, near = np.abs(apart), self._frames[t].around[rows, columns]
-        sides = (apart, apart[near]) if np.count_nonzero(near) >= FEWEST else (apart,)
+        apart, there = np.abs(apart), np.rint(moved(map_, rows, columns)).astype(int)
+        near = (self._frames[t].around[rows, columns], self._frames[s].around[tuple(there)])
+        sides = [apart, *(apart[side] for side in near if np.count_nonzero(side) >= FEWEST)]
         return light, np.max([_spread(side) for side in sides], axis=0)
 
 
