@@ -34,7 +34,7 @@ def _or(nothing, read):
 for _name, _nothing in (("_load_index", dict), ("_load_data", lambda: None)):
     setattr(IndexDataCacheFile, _name, _or(_nothing, getattr(IndexDataCacheFile, _name)))
 
-_refused = []  # errors of a disk that did not take compiled code
+_refused: list[OSError] = []  # errors of a disk that did not take compiled code
 
 
 def _or_not(save):
@@ -50,7 +50,7 @@ def _or_not(save):
     return saving
 
 
-IndexDataCacheFile.save = _or_not(IndexDataCacheFile.save)
+setattr(IndexDataCacheFile, "save", _or_not(IndexDataCacheFile.save))  # noqa: B010
 
 
 def _cache_works():
