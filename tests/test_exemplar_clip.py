@@ -6,10 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.ndimage import gaussian_filter, shift
+from scipy.ndimage import binary_dilation, gaussian_filter, shift
 
 from tdc_cli import methods
 from tdc_cli.errors import InputError
+from tdc_cli.exemplar import clip
 from tdc_cli.exemplar.register import View, moved, register, whole
 from tdc_cli.methods.solve import solve
 
@@ -82,6 +83,43 @@ def test_over_what_stands_still_it_stands_still_with_the_grain_of_every_frame():
     assert 0.7 < changes[22:48, 27:63].std() / np.diff(noise, axis=2).std() < 1.3
 
 
+def test_what_moves_in_front_is_not_taken_for_the_surroundings():
+    truth, lost = np.repeat(texture(HEIGHT, WIDTH)[..., None], COUNT, axis=2), np.zeros((HEIGHT, WIDTH, COUNT), bool)
+    lost[24:48, 8:32] = True
+    someone = 0.35 + texture(HEIGHT, WIDTH, seed=3)
+    for t in range(COUNT):  # comes from the right, at last to the rim of the hole
+        truth[:, 57 - 5 * t :, t] = someone[:, : WIDTH - 57 + 5 * t]
+    done = filled("exemplar", truth, lost)
+    assert done.invented.sum() == lost.sum()
+    inside = done.mean[lost].reshape(-1, COUNT)
+    assert np.abs(np.diff(inside, axis=1)).mean() < 0.02
+    assert inside.max() < truth[:, :30, 0].max() + 0.02
+
+
+def test_maps_of_a_long_clip_do_not_drift_and_are_found_once_a_frame(monkeypatch):
+    wide, calls = texture(HEIGHT, WIDTH + 8, smooth=2.0), []
+    frames = [shift(wide, (0, 0.3 * t), order=3, mode="reflect")[:, 8:] for t in range(10)]
+    noise = np.random.default_rng(1).normal(0, 0.02, (10, HEIGHT, WIDTH))
+    hole = np.zeros(noise.shape, bool)
+    hole[:, 20:50, 25:65] = True
+    monkeypatch.setattr(clip, "register", lambda *views: calls.append(1) or register(*views))
+    one = clip.Clip((frames + noise)[..., None], hole, np.zeros_like(hole))
+    assert np.abs(one.maps[-1][:2, 2] - (0, 0.3 * 9)).max() < 0.15
+    assert len(calls) <= 2 * 10
+
+
+def test_what_was_spread_around_a_hole_makes_what_lies_beside_it_in_another_frame_unsure():
+    truth, lost = panning((0, 0))[..., :2], np.zeros((HEIGHT, WIDTH, 2), bool)
+    lost[20:44, 30:54, 0] = True
+    lost[14:50, 34:50, 1] = np.arange(16) % 8 < 4
+    spread = binary_dilation(lost[..., 1], np.ones((1, 5))) & ~lost[..., 1]
+    given = truth.copy()
+    given[spread, 1] += np.random.default_rng(1).normal(0, 0.03, np.count_nonzero(spread))
+    done = filled("exemplar", given, lost)
+    shown = lost & ~done.invented
+    assert 0.85 < np.mean(np.abs(done.mean - truth)[shown] <= 1.645 * done.sd[shown]) < 0.97
+
+
 def test_light_that_changes_from_frame_to_frame_does_so_inside():
     light = 0.05 * np.sin(np.arange(COUNT))
     truth, lost = panning((0, 0)) + light, moving_box()
@@ -117,7 +155,7 @@ def view(values, hole=None):
     known = np.ones(values.shape, bool)
     if hole is not None:
         known[hole] = False
-    return View.of(np.where(known, values, 0.0)[..., None], known)
+    return View.of(np.where(known, values, 0.0)[..., None], known, np.ones(known.shape))
 
 
 @pytest.mark.parametrize("step", [(0, 0), (3, -5), (-9, 11)])
@@ -152,5 +190,5 @@ def test_noise_does_not_seem_to_move():
     known = np.ones((96, 112), bool)
     known[30:60, 40:80] = False
     ramp = np.linspace(0, 0.2, 112)[None, :, None]
-    views = [View.of(ramp + rng.normal(0, 0.006, (96, 112, 1)), known) for _ in range(6)]
+    views = [View.of(ramp + rng.normal(0, 0.006, (96, 112, 1)), known, known) for _ in range(6)]
     assert all(np.array_equal(register(one, other)[0], np.eye(3)) for one, other in pairwise(views))

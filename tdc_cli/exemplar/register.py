@@ -29,6 +29,8 @@ STEPS, SETTLED = 12, 5e-3
 # A simpler map may agree worse by this many standard errors of a mean of squares; a difference is an outlier from this
 # many median ones on.
 SIMPLER, OUTLIER = 4.0, 6.0
+# Pixels of less weight are not looked at.
+NEXT_TO_NOTHING = 0.02
 # Share of a pixel that is known, from which on it counts as known.
 WHOLE = 0.999
 IDENTITY = np.eye(3)
@@ -46,16 +48,19 @@ class View:
     greys : tuple of (h, w) float32 ndarray
         Means of the channels; where not known as the nearest pixel that is.
     known : tuple of (h, w) bool ndarray
+    weights : tuple of (h, w) float32 ndarray
+        How much every pixel counts; 0 where not known.
     """
 
     greys: tuple
     known: tuple
+    weights: tuple
 
     @classmethod
-    def of(cls, values, known):
-        """That of (H, W, C) `values` known at (H, W) `known`, somewhere at least."""
+    def of(cls, values, known, weights):
+        """That of (H, W, C) `values` known at (H, W) `known`, somewhere at least, with (H, W) `weights`."""
         grey = nearest(values, known).mean(axis=2, dtype=np.float32)
-        greys, masks = [grey], [np.ascontiguousarray(known)]
+        greys, masks, counting = [grey], [np.ascontiguousarray(known)], [_counting(weights, known)]
         while min(grey.shape) >= 2 * COARSEST:
             plane, weight = halved(greys[-1][..., None], masks[-1])
             if not (weight >= WHOLE).any():
@@ -63,7 +68,15 @@ class View:
             masks.append(weight >= WHOLE)
             grey = np.ascontiguousarray(nearest(plane, masks[-1])[..., 0])
             greys.append(grey)
-        return cls(tuple(greys), tuple(masks))
+            weights = halved(weights[..., None], np.ones_like(masks[-2]))[0][..., 0]
+            counting.append(_counting(weights, masks[-1]))
+        return cls(tuple(greys), tuple(masks), tuple(counting))
+
+
+def _counting(weights, known):
+    """Weights where known, (h, w) float32, but for those too small to be worth a look, if there are others."""
+    counting = np.where(known & (weights >= NEXT_TO_NOTHING), weights, 0.0).astype(np.float32)
+    return counting if counting.any() else known.astype(np.float32)
 
 
 def register(one, other, start=None):
@@ -100,7 +113,8 @@ def register(one, other, start=None):
     candidates = [IDENTITY, shift, start, affine] if pure else [start, affine]
     costs = [agreement(one, other, m) for m in candidates]
     fair = [cost / (1 + _noise_left(one, m)) for cost, m in zip(costs, candidates, strict=True)]
-    worse = 1 + SIMPLER * np.sqrt(2 / len(points(one.known[0], MORE)[0]))
+    weights = one.weights[0][points(one.weights[0] > 0, MORE)].astype(float)
+    worse = 1 + SIMPLER * np.sqrt(2 * (weights**2).sum()) / weights.sum()
     chosen = next(k for k, cost in enumerate(fair) if cost <= worse * min(fair) + 1e-12)
     return candidates[chosen], costs[chosen]
 
@@ -110,7 +124,7 @@ def _noise_left(one, map_):
 
     Without it noise would seem to move.
     """
-    parts = moved(map_, *points(one.known[0])) % 1
+    parts = moved(map_, *points(one.weights[0] > 0)) % 1
     return float(((1 - parts) ** 2 + parts**2).prod(axis=0).mean())
 
 
@@ -118,11 +132,19 @@ def agreement(one, other, map_):
     """Mean squared difference of two frames where both are known, outliers cut, the change of light taken out; infinite
     where none is.
     """
-    apart, *_ = _differences(one, other, 0, map_, points(one.known[0], MORE))
+    apart, rows, columns, _ = _differences(one, other, 0, map_, points(one.weights[0] > 0, MORE))
     if not len(apart):
         return np.inf
-    limit = OUTLIER * float(np.median(np.abs(apart)))
-    return float(np.minimum(apart**2, limit**2).mean()) if limit else 0.0
+    weights = one.weights[0][rows, columns]
+    limit = OUTLIER * _median(np.abs(apart), weights)
+    return float(np.average(np.minimum(apart**2, limit**2), weights=weights)) if limit else 0.0
+
+
+def _median(sizes, weights):
+    """Median of sizes, (n,), that have weights."""
+    order = np.argsort(sizes)
+    total = np.cumsum(weights[order])
+    return float(sizes[order[np.searchsorted(total, total[-1] / 2)]])
 
 
 def moved(map_, rows, columns):
@@ -135,10 +157,10 @@ def whole(map_):
     return bool((map_[:2, :2] == np.eye(2)).all() and (map_ == np.rint(map_)).all())
 
 
-def points(known, most=MOST):
-    """Rows and columns of up to `most` of the known pixels, evenly."""
-    places = np.flatnonzero(known)
-    return np.divmod(places[:: -(-len(places) // most) or 1], known.shape[1])
+def points(pixels, most=MOST):
+    """Rows and columns of up to `most` of the pixels, evenly."""
+    places = np.flatnonzero(pixels)
+    return np.divmod(places[:: -(-len(places) // most) or 1], pixels.shape[1])
 
 
 def _differences(one, other, level, map_, at, slopes=NO_SLOPES):
@@ -158,13 +180,15 @@ def _differences(one, other, level, map_, at, slopes=NO_SLOPES):
 
 def _shift(one, other, level):
     """The best translation by whole pixels of a scale."""
-    best, lowest, at = IDENTITY, np.inf, points(one.known[level])
+    best, lowest, at = IDENTITY, np.inf, points(one.weights[level] > 0)
     steps = [(r, c) for r in range(-FARTHEST, FARTHEST + 1) for c in range(-FARTHEST, FARTHEST + 1)]
     for step in sorted(steps, key=lambda s: s[0] ** 2 + s[1] ** 2):
         map_ = IDENTITY.copy()
         map_[:2, 2] = step
-        apart, *_ = _differences(one, other, level, map_, at)
-        cost = np.abs(apart).mean() if 2 * len(apart) > len(at[0]) else np.inf
+        apart, rows, columns, _ = _differences(one, other, level, map_, at)
+        if 2 * len(apart) <= len(at[0]):
+            continue
+        cost = np.average(np.abs(apart), weights=one.weights[level][rows, columns])
         if cost < lowest:
             best, lowest = map_, cost
     return best
@@ -174,7 +198,7 @@ def _improved(one, other, level, map_, affine):
     """A map after Gauss-Newton steps on the differences of one scale."""
     if min(other.greys[level].shape) < 2:
         return map_
-    slopes, at = np.stack(np.gradient(other.greys[level])), points(one.known[level])
+    slopes, at = np.stack(np.gradient(other.greys[level])), points(one.weights[level] > 0)
     middle, unit = (np.array(one.greys[level].shape) - 1) / 2, max(one.greys[level].shape) / 2
     for _ in range(STEPS):
         apart, rows, columns, (down, across) = _differences(one, other, level, map_, at, slopes)
@@ -185,8 +209,9 @@ def _improved(one, other, level, map_, affine):
             y, x = (rows - middle[0]) / unit, (columns - middle[1]) / unit
             terms += [down * y, down * x, across * y, across * x]
         terms = np.stack(terms)
-        scale = max(OUTLIER * float(np.median(np.abs(apart))), 1e-6)
-        weights = np.maximum(1 - (apart / scale) ** 2, 0) ** 2
+        weights = one.weights[level][rows, columns]
+        scale = max(OUTLIER * _median(np.abs(apart), weights), 1e-6)
+        weights = weights * np.maximum(1 - (apart / scale) ** 2, 0) ** 2
         normal = (terms * weights) @ terms.T
         normal[np.diag_indices(len(normal))] += (
             1e-3 * np.trace(normal[:2, :2]) / 2 * (np.arange(len(normal)) != 2) + 1e-12

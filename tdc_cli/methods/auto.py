@@ -18,7 +18,7 @@ from .exemplar_clip import as_given, by_frame, fill_clip
 from .parameters import parameter
 
 # Pixels beside the holes that the estimate looks at.
-MARGIN = 64
+MARGIN = 32
 # What a frame within the reach of groups shows of a deep hole of a clip is taken from it as it is where the frames,
 # moved, differ by at most this share of the variance around; else groups do better.
 AGREEING = 0.1
