@@ -3,7 +3,7 @@ do.
 """
 
 import numpy as np
-from scipy.ndimage import uniform_filter
+from scipy.ndimage import map_coordinates, uniform_filter
 
 
 def _products(stack, first, coordinates, mode):
@@ -335,3 +335,11 @@ def choose(hole, size, pixels, sources, votes, origins):
         for place, weight in _proposals(int(pixel), hole, size, sources, votes):
             totals[place] = totals.get(place, np.float32(0)) + weight
         origins[p] = max(totals, key=totals.get) if totals else -1
+
+
+def sample(one, other, known, slopes, rows, columns, map_, least, shown, apart, inclines):
+    places = map_[:2] @ np.stack([rows, columns, np.ones(len(rows))])
+    shown[:] = map_coordinates(known.astype(float), places, order=1, mode="constant") >= least
+    for plane, out in ((other, apart), *zip(slopes, inclines)):
+        out[shown] = map_coordinates(plane.astype(float), places[:, shown], order=1, mode="nearest")
+    apart[shown] -= one[rows, columns][shown]

@@ -78,3 +78,24 @@ def test_vote_and_choose(scene):
     kernels.vote(layers, hole, SIZE, pixels, nothing, votes, made)
     kernels.choose(hole, SIZE, pixels, nothing, votes, origins)
     assert np.isnan(made).all() and (origins == -1).all()
+
+
+@pytest.mark.parametrize("shift", [(0.0, 0.0), (3.0, -2.0), (1.25, 0.5)])
+def test_sample(shift):
+    rng = np.random.default_rng(3)
+    one, other = rng.standard_normal((2, HEIGHT, WIDTH)).astype(np.float32)
+    slopes = np.stack(np.gradient(other))
+    known = rng.random((HEIGHT, WIDTH)) < 0.8
+    rows, columns = np.divmod(np.arange(HEIGHT * WIDTH), WIDTH)
+    map_ = np.eye(3)
+    map_[:2, 2] = shift
+    if shift[0] == 1.25:
+        map_[:2, :2] += rng.uniform(-0.1, 0.1, (2, 2))
+    found = []
+    for sample in (kernels.sample, reference.sample):
+        shown, apart, inclines = np.empty(len(rows), bool), np.zeros(len(rows)), np.zeros((2, len(rows)))
+        sample(one, other, known, slopes, rows, columns, map_, 0.999, shown, apart, inclines)
+        found.append((shown, apart * shown, inclines * shown))
+    assert 50 < found[0][0].sum() < len(rows) and np.array_equal(found[0][0], found[1][0])
+    np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-5)
+    np.testing.assert_allclose(found[0][2], found[1][2], atol=1e-5)

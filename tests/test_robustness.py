@@ -249,6 +249,25 @@ def test_kernels_are_compiled_where_they_cannot_be_kept(read_only):
     assert (done.stdout, done.stderr) == ("False 2\n", "")
 
 
+def test_a_disk_without_room_for_compiled_code_does_not_end_the_run(folder):
+    """A small kernel of its own, and files of at most 100 bytes."""
+    Path("tried.py").write_text(
+        "import resource\nfrom tdc_cli.kernels import njit, not_kept\n"
+        "print(bool(not_kept()))\nresource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "@njit(cache=True)\ndef twice(x):\n    return 2 * x\nprint(twice(21), not_kept())\n"
+    )
+    environment = os.environ | {
+        "NUMBA_CACHE_DIR": str(folder / "kept"),
+        "PYTHONPATH": str(Path(tdc_cli.__file__).parent.parent),
+    }
+    # Through a pipe, since the limit also holds for a file that takes standard output.
+    run = subprocess.run([sys.executable, "tried.py"], env=environment, capture_output=True, text=True, timeout=120)
+    assert run.stderr == "" and run.stdout.startswith(
+        "False\n42 compiled code cannot be kept (File too large), so every run compiles anew: set NUMBA_CACHE_DIR"
+    )
+    assert [path.name for path in Path("kept").rglob("*") if path.is_file()] == []
+
+
 def test_that_compiled_code_is_not_kept_is_noted_once(complete, monkeypatch):
     from tdc_cli import kernels
 

@@ -145,9 +145,7 @@ def _no_current_folder():
 def _no_python_warnings():
     """Within the block, what libraries tell programmers does not reach the user, unless ``python -W`` asks for it."""
     # Matplotlib and tifffile log warnings, which without a handler go to standard error.
-    logging.lastResort = (
-        logging.NullHandler()
-    )
+    logging.lastResort = logging.NullHandler()
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")

@@ -234,3 +234,62 @@ def choose(hole, size, pixels, sources, votes, origins):
         Becomes the pixel, ``row * W + column``, that is copied; -1 where no patch proposes any.
     """
     run_shares(_choose, len(pixels), SHARE, hole, size, pixels, sources, votes, origins)
+
+
+@njit(cache=CACHE, nogil=True, error_model="numpy")
+def sample(one, other, known, slopes, rows, columns, map_, least, shown, apart, inclines):
+    """Differences of two frames at pixels of the one and at their places in the other, between whose pixels is
+    interpolated linearly.
+
+    Parameters
+    ----------
+    one, other : (h, w) float32 ndarray
+    known : (h, w) bool ndarray
+        Of the other frame.
+    slopes : (K, h, w) float32 ndarray
+        Of the other frame.
+    rows, columns : (n,) int64 ndarray
+    map_ : (3, 3) float64 ndarray
+        From ``(row, column, 1)`` of a pixel to its place.
+    least : float
+        Share of a place that must be known.
+    shown : (n,) bool ndarray
+        Out: whether the place is known.
+    apart : (n,) float64 ndarray
+        Out: the other frame minus the one, where it is.
+    inclines : (K, n) float64 ndarray
+        Out: slopes there.
+    """
+    height, width = other.shape
+    for n in range(len(rows)):
+        y = map_[0, 0] * rows[n] + map_[0, 1] * columns[n] + map_[0, 2]
+        x = map_[1, 0] * rows[n] + map_[1, 1] * columns[n] + map_[1, 2]
+        shown[n] = False
+        if not (0 <= y <= height - 1 and 0 <= x <= width - 1):
+            continue
+        top, left = int(y), int(x)
+        bottom, right = min(top + 1, height - 1), min(left + 1, width - 1)
+        down, across = y - top, x - left
+        corners = (1 - down) * (1 - across), (1 - down) * across, down * (1 - across), down * across
+        seen = (
+            corners[0] * known[top, left]
+            + corners[1] * known[top, right]
+            + corners[2] * known[bottom, left]
+            + corners[3] * known[bottom, right]
+        )
+        if seen < least:
+            continue
+        shown[n] = True
+        apart[n] = _between(other, top, bottom, left, right, corners) - one[rows[n], columns[n]]
+        for k in range(len(slopes)):
+            inclines[k, n] = _between(slopes[k], top, bottom, left, right, corners)
+
+
+@njit(**INNER)
+def _between(plane, top, bottom, left, right, corners):
+    return (
+        corners[0] * plane[top, left]
+        + corners[1] * plane[top, right]
+        + corners[2] * plane[bottom, left]
+        + corners[3] * plane[bottom, right]
+    )

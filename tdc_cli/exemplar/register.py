@@ -15,8 +15,8 @@ free-moving camera, ECCV, 2012.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import map_coordinates
 
+from . import kernels
 from .pyramid import halved, nearest
 
 # The coarsest scale is at least this wide, and shifts up to FARTHEST of its pixels are tried there.
@@ -34,6 +34,7 @@ NEXT_TO_NOTHING = 0.02
 # Share of a pixel that is known, from which on it counts as known.
 WHOLE = 0.999
 IDENTITY = np.eye(3)
+NO_SLOPES = np.empty((0, 0, 0), np.float32)
 # From a scale to the one half as fine: pixel i of that lies in the middle of pixels 2 i and 2 i + 1.
 HALVING = np.array([[0.5, 0, -0.25], [0, 0.5, -0.25], [0, 0, 1]])
 
@@ -59,13 +60,13 @@ class View:
     def of(cls, values, known, weights):
         """That of (H, W, C) `values` known at (H, W) `known`, somewhere at least, with (H, W) `weights`."""
         grey = nearest(values, known).mean(axis=2, dtype=np.float32)
-        greys, masks, counting = [grey], [known], [_counting(weights, known)]
+        greys, masks, counting = [grey], [np.ascontiguousarray(known)], [_counting(weights, known)]
         while min(grey.shape) >= 2 * COARSEST:
             plane, weight = halved(greys[-1][..., None], masks[-1])
             if not (weight >= WHOLE).any():
                 break
             masks.append(weight >= WHOLE)
-            grey = nearest(plane, masks[-1])[..., 0]
+            grey = np.ascontiguousarray(nearest(plane, masks[-1])[..., 0])
             greys.append(grey)
             weights = halved(weights[..., None], np.ones_like(masks[-2]))[0][..., 0]
             counting.append(_counting(weights, masks[-1]))
@@ -131,7 +132,7 @@ def agreement(one, other, map_):
     """Mean squared difference of two frames where both are known, outliers cut, the change of light taken out; infinite
     where none is.
     """
-    apart, rows, columns, _ = _differences(one, other, 0, map_, MORE)
+    apart, rows, columns, _ = _differences(one, other, 0, map_, points(one.weights[0] > 0, MORE))
     if not len(apart):
         return np.inf
     weights = one.weights[0][rows, columns]
@@ -162,27 +163,30 @@ def points(pixels, most=MOST):
     return np.divmod(places[:: -(-len(places) // most) or 1], pixels.shape[1])
 
 
-def _differences(one, other, level, map_, most=MOST):
-    """Differences of the frames where both are known, their median taken out, and which (rows, columns, places) they
-    belong to.
+def _differences(one, other, level, map_, at, slopes=NO_SLOPES):
+    """Differences of the frames where both are known of the rows and columns `at`, (n,) float64, their median taken
+    out; which rows and columns they belong to, and the `slopes` (K, h, w) of the other frame there, (K, n) float64.
     """
-    rows, columns = points(one.weights[level] > 0, most)
-    places = moved(map_, rows, columns)
-    sure = map_coordinates(other.known[level].astype(np.float32), places, order=1, mode="constant") >= WHOLE
-    rows, columns, places = rows[sure], columns[sure], places[:, sure]
-    apart = map_coordinates(other.greys[level], places, order=1, mode="nearest") - one.greys[level][rows, columns]
-    return apart.astype(float) - (np.median(apart) if len(apart) else 0.0), rows, columns, places
+    rows, columns = at
+    apart, inclines = np.empty(len(rows)), np.empty((len(slopes), len(rows)))
+    shown = np.empty(len(rows), bool)
+    kernels.sample(
+        one.greys[level], other.greys[level], other.known[level], slopes, rows, columns, map_, WHOLE, shown, apart,
+        inclines,
+    )  # fmt: skip
+    apart = apart[shown]
+    return apart - (np.median(apart) if len(apart) else 0.0), rows[shown], columns[shown], inclines[:, shown]
 
 
 def _shift(one, other, level):
     """The best translation by whole pixels of a scale."""
-    best, lowest = IDENTITY, np.inf
+    best, lowest, at = IDENTITY, np.inf, points(one.weights[level] > 0)
     steps = [(r, c) for r in range(-FARTHEST, FARTHEST + 1) for c in range(-FARTHEST, FARTHEST + 1)]
     for step in sorted(steps, key=lambda s: s[0] ** 2 + s[1] ** 2):
         map_ = IDENTITY.copy()
         map_[:2, 2] = step
-        apart, rows, columns, _ = _differences(one, other, level, map_)
-        if 2 * len(apart) <= min(MOST, np.count_nonzero(one.weights[level])):
+        apart, rows, columns, _ = _differences(one, other, level, map_, at)
+        if 2 * len(apart) <= len(at[0]):
             continue
         cost = np.average(np.abs(apart), weights=one.weights[level][rows, columns])
         if cost < lowest:
@@ -192,15 +196,14 @@ def _shift(one, other, level):
 
 def _improved(one, other, level, map_, affine):
     """A map after Gauss-Newton steps on the differences of one scale."""
-    slopes = np.gradient(other.greys[level]) if min(other.greys[level].shape) > 1 else None
-    if slopes is None:
+    if min(other.greys[level].shape) < 2:
         return map_
+    slopes, at = np.stack(np.gradient(other.greys[level])), points(one.weights[level] > 0)
     middle, unit = (np.array(one.greys[level].shape) - 1) / 2, max(one.greys[level].shape) / 2
     for _ in range(STEPS):
-        apart, rows, columns, places = _differences(one, other, level, map_)
+        apart, rows, columns, (down, across) = _differences(one, other, level, map_, at, slopes)
         if len(apart) < LEAST if affine else len(apart) < 2:
             break
-        down, across = (map_coordinates(slope, places, order=1, mode="nearest").astype(float) for slope in slopes)
         terms = [down, across, np.ones(len(apart))]
         if affine:
             y, x = (rows - middle[0]) / unit, (columns - middle[1]) / unit

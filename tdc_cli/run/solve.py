@@ -44,12 +44,12 @@ def warm_up(method, config, order, missing, monitor=methods.silent):
     module = method.load()
     if not hasattr(module, "warm_up"):
         return ()
-    from ..kernels import CACHE, NOT_KEPT
+    from ..kernels import not_kept
 
     monitor(0, 1, "compile")
     module.warm_up(order, config, missing)
     monitor(1, 1, "compile")
-    return () if CACHE else (NOT_KEPT,)
+    return tuple(filter(None, [not_kept()]))
 
 
 def complete(method, config, values, observed, *, rng, path, monitor=methods.silent, **further):
