@@ -1,5 +1,7 @@
 """Methods that fill a picture channel by channel: what they share."""
 
+import itertools
+
 import numpy as np
 
 from ..errors import InputError
@@ -8,6 +10,8 @@ from ..errors import InputError
 def fill_channels(values, observed, fill, name, monitor, wanted=None):
     """Fill every channel by itself: modes 0 and 1 are the picture, any further modes are channels.
 
+    Neighbouring channels with the same holes are handed over together: what depends on the holes alone is done once.
+
     Parameters
     ----------
     values : (H, W, ...) ndarray of float
@@ -15,12 +19,12 @@ def fill_channels(values, observed, fill, name, monitor, wanted=None):
     observed : (H, W, ...) ndarray of bool
         True = observed.
     fill : callable
-        ``fill(channel, known, wanted)`` gives the completed channel, all (H, W): the channel with 0 where `known` is
-        False, and what is to be filled.
+        ``fill(channels, known, wanted)`` gives completed channels, (H, W, C) like the first argument, which is 0 where
+        `known`, (H, W), is False; `wanted`, (H, W), is what is to be filled.
     name : str
         Of the method, for errors.
     monitor : callable
-        Called as ``monitor(done, total, label)`` after every channel.
+        Called as ``monitor(done, total, label)`` with the channels that are done.
     wanted : (H, W, ...) ndarray of bool, or None
         Missing entries to fill; None: all of them. The others may be anything.
 
@@ -38,8 +42,17 @@ def fill_channels(values, observed, fill, name, monitor, wanted=None):
     todo = ~known if wanted is None else wanted.reshape(flat.shape)
     if (todo.any(axis=(0, 1)) & ~known.any(axis=(0, 1))).any():
         raise InputError(f"{name} needs at least one observed entry in every channel; try `method=datc`")
-    filled = np.empty_like(flat)
-    for c in range(flat.shape[2]):
-        filled[..., c] = fill(flat[..., c], known[..., c], todo[..., c]) if todo[..., c].any() else flat[..., c]
-        monitor(c + 1, flat.shape[2], "channel")
-    return filled.reshape(values.shape)
+    for same in _same_holes(known, todo):
+        first = same.start
+        if todo[..., first].any():
+            flat[..., same] = fill(flat[..., same], known[..., first], todo[..., first])
+        monitor(same.stop, flat.shape[2], "channel")
+    return flat.reshape(values.shape)
+
+
+def _same_holes(known, todo):
+    """Slices of consecutive channels of which the same is known and to be filled."""
+    changes = [
+        c for c in range(1, known.shape[2]) if any(not np.array_equal(a[..., c - 1], a[..., c]) for a in (known, todo))
+    ]
+    return [slice(*ends) for ends in itertools.pairwise([0, *changes, known.shape[2]])]
