@@ -1,7 +1,5 @@
 """Methods that fill a picture channel by channel: what they share."""
 
-import itertools
-
 import numpy as np
 
 from ..errors import InputError
@@ -10,7 +8,7 @@ from ..errors import InputError
 def fill_channels(values, observed, fill, name, monitor, wanted=None):
     """Fill every channel by itself: modes 0 and 1 are the picture, any further modes are channels.
 
-    Neighbouring channels with the same holes are handed over together: what depends on the holes alone is done once.
+    Channels with the same holes are handed over together: what depends on the holes alone is done once.
 
     Parameters
     ----------
@@ -42,17 +40,19 @@ def fill_channels(values, observed, fill, name, monitor, wanted=None):
     todo = ~known if wanted is None else wanted.reshape(flat.shape)
     if (todo.any(axis=(0, 1)) & ~known.any(axis=(0, 1))).any():
         raise InputError(f"{name} needs at least one observed entry in every channel; try `method=datc`")
+    done = 0
     for same in _same_holes(known, todo):
-        first = same.start
+        first = same[0]
         if todo[..., first].any():
             flat[..., same] = fill(flat[..., same], known[..., first], todo[..., first])
-        monitor(same.stop, flat.shape[2], "channel")
+        done += len(same)
+        monitor(done, flat.shape[2], "channel")
     return flat.reshape(values.shape)
 
 
 def _same_holes(known, todo):
-    """Slices of consecutive channels of which the same is known and to be filled."""
-    changes = [
-        c for c in range(1, known.shape[2]) if any(not np.array_equal(a[..., c - 1], a[..., c]) for a in (known, todo))
-    ]
-    return [slice(*ends) for ends in itertools.pairwise([0, *changes, known.shape[2]])]
+    """Channels in lists, of each of which the same is known and to be filled."""
+    found = {}
+    for c in range(known.shape[2]):
+        found.setdefault(np.packbits([known[..., c], todo[..., c]]).tobytes(), []).append(c)
+    return found.values()
