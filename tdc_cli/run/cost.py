@@ -29,13 +29,15 @@ class Cost:
         In place of `missing` for every missing entry inside of deep holes, of a method that tells these apart.
     small : float or None
         In place of `each` up to `SMALL` entries, where the method works longer; None: the same.
+    corner : float
+        Microseconds for every known entry beside a missing one, of a method that makes triangles of them.
     first : float
         Microseconds for every entry of the first `FIRST`; what is learnt once from a part of the picture.
     space : float
         Bytes of a run without a picture: interpreter, libraries, compiled code.
-    space_each, space_missing : float
-        Bytes for every entry, for every missing entry; of methods that complete one channel after the other, of one
-        channel.
+    space_each, space_missing, space_corner : float
+        Bytes for every entry, for every missing entry, for every known entry beside one; of methods that complete one
+        channel after the other, of one channel.
     """
 
     each: float
@@ -48,8 +50,45 @@ class Cost:
     near: float = 0.0
     most: float = math.inf
     deep: float = 0.0
+    corner: float = 0.0
+    space_corner: float = 0.0
 
 
+@dataclass(frozen=True)
+class Extent:
+    """How much is completed at a time.
+
+    Attributes
+    ----------
+    entries, missing : float
+    deep : float
+        Missing entries inside of deep holes.
+    near : float or None
+        Entries near missing ones, these too; None: all.
+    corners : float
+        Known entries beside missing ones.
+    apart : int
+        Channels that a method which completes one after the other holds apart.
+    alike : int
+        Those of them that have the same holes and are worked on together.
+    """
+
+    entries: float
+    missing: float
+    deep: float = 0.0
+    near: float | None = None
+    corners: float = 0.0
+    apart: int = 1
+    alike: int = 1
+
+    def part(self, share):
+        """As much of all as this share of the entries has."""
+        counts = {name: share * getattr(self, name) for name in ("entries", "missing", "deep", "corners")}
+        return replace(self, **counts, near=None if self.near is None else share * self.near)
+
+
+# Seconds for every entry of a picture: reading, looking at the holes and writing, and measuring against the truth.
+THROUGH, MEASURED = 0.2e-6, 0.4e-6
 FIRST = 250_000
 SMALL = 100_000  # as `methods.datc.SMALL`
 # Module of the method -> cost. Fitted by eye to processor time and peak memory of runs on one thread: a photograph
@@ -59,8 +98,8 @@ SMALL = 100_000  # as `methods.datc.SMALL`
 # 40,000 entries and a picture of 128x128, which took 420 to 1600 each. From `fbcp` on: pictures of 256x256 or 512x512
 # with half of the pixels missing alone.
 COSTS = {
-    "tdc_cli.methods.field": Cost(6, 10, 120e6, 50),
-    "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 2400),
+    "tdc_cli.methods.field": Cost(6, 10, 100e6, 50),
+    "tdc_cli.methods.biharmonic": Cost(0.1, 3, 80e6, 40, 900),
     "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300),
     "tdc_cli.methods.auto": Cost(3, 36, 250e6, 60, first=15, near=16, deep=45),
     "tdc_cli.methods.patches": Cost(3, 36, 250e6, 60, first=15, near=16),
@@ -76,7 +115,7 @@ COSTS = {
     "tdc_cli.peers.tsvd": Cost(33, 0, 90e6, 100),
     "tdc_cli.peers.spc": Cost(13, 0, 90e6, 60),
     "tdc_cli.methods.opencv": Cost(0.1, 1.5, 80e6, 70),
-    "tdc_cli.methods.linear": Cost(0.1, 15, 90e6, 60, 340),
+    "tdc_cli.methods.linear": Cost(0.1, 1.5, 90e6, 60, corner=15, space_corner=1200),
     "tdc_cli.methods.nearest": Cost(0.1, 0.1, 80e6, 40),
     "tdc_cli.peers.cp_masked": Cost(6, 0, 90e6, 120),
 }
@@ -90,19 +129,14 @@ CLIP_COSTS = dict.fromkeys(
 ) | {"tdc_cli.methods.exemplar": replace(COSTS["tdc_cli.methods.exemplar"], missing=_COPIED)}  # fmt: skip
 
 
-def cost(method, entries, missing, deep=0, near=None, channels=1, *, learns=True):
+def cost(method, extent, *, learns=True):
     """Seconds of one core and bytes that completing a picture takes.
 
     Parameters
     ----------
     method : methods.Method
         A variant of another method costs what that one does.
-    entries, missing : int
-    deep : int
-        Missing entries inside of deep holes.
-    near : int or None
-        Entries near missing ones, these too; None: all.
-    channels : int
+    extent : Extent
     learns : bool
         False: of a region, what is learnt once is learnt elsewhere.
 
@@ -110,40 +144,28 @@ def cost(method, entries, missing, deep=0, near=None, channels=1, *, learns=True
     -------
     (float, float)
     """
-    together = missing / channels if method.by_channel else missing
-    near = entries if near is None else near
-    return _cost(COSTS[method.module], entries, missing, deep, together, near, FIRST if learns else 0)
+    return _cost(COSTS[method.module], method, extent, FIRST if learns else 0)
 
 
-def _cost(each, entries, missing, deep, together, near=0, first=FIRST):
-    """Seconds and bytes, of `together` missing entries at a time."""
-    rate = each.each if each.small is None or entries > SMALL else each.small
-    of_missing = min(each.missing * (missing - deep), each.most * entries) + each.deep * deep
-    of_missing += each.near * max(0, near - deep)
-    seconds = 1e-6 * (rate * entries + of_missing + each.first * min(entries, first)) if missing else 0.0
-    return seconds, each.space + each.space_each * entries + each.space_missing * together
-
-
-def clip_cost(method, entries, windows):
-    """Seconds of one core and bytes that completing a clip chunk by chunk takes.
-
-    Parameters
-    ----------
-    method : methods.Method
-    entries : int
-        Of a frame.
-    windows : list of tuple of int
-        Frames that the method sees of each chunk, entries in them that are to be estimated, and those of them inside of
-        deep holes.
-
-    Returns
-    -------
-    (float, float)
-    """
+def clip_cost(method, extents):
+    """Seconds of one core and bytes that completing a clip chunk by chunk takes, `extents` of what is seen of each."""
     each = CLIP_COSTS.get(method.module, COSTS[method.module])
-    found = [_cost(each, entries * frames, estimated, sum(deep), estimated / frames if method.by_channel else estimated)
-             for frames, estimated, *deep in windows]  # fmt: skip
+    found = [_cost(each, method, extent) for extent in extents]
     return sum(seconds for seconds, _ in found), max((space for _, space in found), default=0.0)
+
+
+def _cost(each, method, extent, first=FIRST):
+    entries, missing = extent.entries, extent.missing
+    if not missing:
+        return 0.0, each.space + each.space_each * entries
+    near = entries if extent.near is None else extent.near
+    apart, alike = (extent.apart, extent.alike) if method.by_channel else (1, 1)
+    rate = each.each if each.small is None or entries > SMALL else each.small
+    of_missing = min(each.missing * (missing - extent.deep), each.most * entries) + each.deep * extent.deep
+    of_holes = (of_missing + each.corner * extent.corners) / alike + each.near * max(0, near - extent.deep)
+    space = each.space + each.space_each * entries
+    space += (each.space_missing * missing + each.space_corner * extent.corners) / apart
+    return 1e-6 * (rate * entries + of_holes + each.first * min(entries, first)), space
 
 
 def too_much(path, space):

@@ -105,6 +105,8 @@ class Coverage:
         Observed entries.
     known : (h, w, c) ndarray of bool
         Whether any entry is observed; `c` is 1 unless channels stand by themselves.
+    changes : int
+        Pairs of neighbours in a row or column of a channel of which one is to be filled: how ragged the holes are.
     """
 
     def __init__(self, shape, by_channel):
@@ -114,6 +116,7 @@ class Coverage:
         self._channels = int(np.prod(shape[2:], dtype=np.int64))
         self.missing, self.seen = np.zeros((2, *blocks), dtype=np.int64)
         self.known = np.zeros((*blocks, self._channels if by_channel else 1), dtype=bool)
+        self.changes = 0
 
     def add(self, observed, absent, row=0):
         """Take in rows of a frame from number `row` on, a multiple of `BLOCK`: what is observed, and what is to be
@@ -124,6 +127,8 @@ class Coverage:
         counts, missing = (_sums(a, starts) for a in (observed, absent))
         self.missing[place] += missing
         self.seen[place] += counts
+        self.changes += np.count_nonzero(absent[1:] != absent[:-1])
+        self.changes += np.count_nonzero(absent[:, 1:] != absent[:, :-1])
         if self._by_channel:
             any_row = np.logical_or.reduceat(observed.reshape(*observed.shape[:2], -1), starts[0], axis=0)
             self.known[place] |= np.logical_or.reduceat(any_row, starts[1], axis=1)
