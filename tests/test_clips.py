@@ -186,7 +186,7 @@ def test_chunks_of_the_default_method_hold_what_it_looks_at():
 
 def test_memory_decides_how_many_frames_are_completed_at_a_time(run, clip, monkeypatch):
     assert len(json.loads(run("--missing-ratio", 0.3, "--dry-run", "--json").stdout)["chunks"]) == 1
-    monkeypatch.setattr(division, "REGION_BYTES", 120e6 + 50 * clip[0].size * 13)
+    monkeypatch.setattr(division, "REGION_BYTES", 100e6 + 50 * clip[0].size * 13)
     told = json.loads(run("--missing-ratio", 0.3, "--dry-run", "--json").stdout)
     assert max(c["stop"] - c["start"] for c in told["chunks"]) <= 13 and len(told["chunks"]) == 2
     assert told["estimate"]["bytes"] <= division.REGION_BYTES

@@ -1,7 +1,8 @@
 """What a run will take, from what runs have taken.
 
-A guess to plan by, within a factor of three for photographs on a processor like that of the measurements; much depends
-on how the holes lie, of which it knows only what is near them.
+A guess to plan by, for a processor like that of the measurements; `benchmarks/scale.py --what told` holds it against
+runs of many kinds, to set the constants below anew. It does not know whether a picture of up to 512x512 repeats itself,
+for which `patches` takes up to five times as long, nor what is compiled in the first run.
 """
 
 import math
@@ -22,6 +23,8 @@ class Cost:
     near : float
         Microseconds for every entry that lies near a missing one, within a patch or so, of methods that work on all of
         a patch.
+    scattered : float
+        In place of `near` where what is missing does not hang together, of a method that goes over it more often then.
     most : float
         Of clips, of all microseconds for missing entries at most so many for every entry: patches that many of them
         touch are worked on once.
@@ -33,6 +36,8 @@ class Cost:
         Microseconds for every known entry beside a missing one, of a method that makes triangles of them.
     first : float
         Microseconds for every entry of the first `FIRST`; what is learnt once from a part of the picture.
+    drafted : float
+        Microseconds for every entry of `SAMPLED` pixels, of larger pictures: parts of so many are completed before.
     space : float
         Bytes of a run without a picture: interpreter, libraries, compiled code.
     space_each, space_missing, space_corner : float
@@ -46,8 +51,10 @@ class Cost:
     space_each: float
     space_missing: float = 0.0
     first: float = 0.0
+    drafted: float = 0.0
     small: float | None = None
     near: float = 0.0
+    scattered: float = 0.0
     most: float = math.inf
     deep: float = 0.0
     corner: float = 0.0
@@ -67,6 +74,8 @@ class Extent:
         Entries near missing ones, these too; None: all.
     corners : float
         Known entries beside missing ones.
+    scattered : bool
+        Whether the holes are scattered entries, and no strokes or blocks.
     apart : int
         Channels that a method which completes one after the other holds apart.
     alike : int
@@ -78,6 +87,7 @@ class Extent:
     deep: float = 0.0
     near: float | None = None
     corners: float = 0.0
+    scattered: bool = False
     apart: int = 1
     alike: int = 1
 
@@ -87,22 +97,26 @@ class Extent:
         return replace(self, **counts, near=None if self.near is None else share * self.near)
 
 
-# Seconds for every entry of a picture: reading, looking at the holes and writing, and measuring against the truth.
-THROUGH, MEASURED = 0.2e-6, 0.4e-6
+# Microseconds for every entry beside the method: reading, looking at the holes and writing, beside that packing or
+# unpacking, as all files but .npy want it, and measuring against the truth. Nearest by 2048x2048 in PNG, 8 frames of
+# 1920x1080 in PNG, 2,000 of 176x144 in .npy.
+_THROUGH, _PACKED, _MEASURED = 0.01, 0.04, 0.4
 FIRST = 250_000
+SAMPLED = 4 * 256**2  # as `patches.schedule.TUNED`
 SMALL = 100_000  # as `methods.datc.SMALL`
 # Module of the method -> cost. Fitted by eye to processor time and peak memory of runs on one thread: a photograph
 # of 128x128, 256x256 and 512x512 with scratches over 5 % and with half of the pixels missing; 4000x3000 with scratches
 # over 1 %. Those of field, patches and auto: 1024x1024 in 16 regions and undivided with 60 % of the entries missing
-# and beneath letters; bands of 512x512 and 10980x10980 with stripes. Small ones of datc: two tensors of 10,000 and
+# and beneath letters; bands of 512x512 and 10980x10980 with stripes. Those of biharmonic, linear and nearest: 2048x2048
+# beneath letters and 1024x1024 with 30 % of the entries missing. Small ones of datc: two tensors of 10,000 and
 # 40,000 entries and a picture of 128x128, which took 420 to 1600 each. From `fbcp` on: pictures of 256x256 or 512x512
 # with half of the pixels missing alone.
 COSTS = {
     "tdc_cli.methods.field": Cost(6, 10, 100e6, 50),
     "tdc_cli.methods.biharmonic": Cost(0.1, 3, 80e6, 40, 900),
     "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300),
-    "tdc_cli.methods.auto": Cost(3, 36, 250e6, 60, first=15, near=16, deep=45),
-    "tdc_cli.methods.patches": Cost(3, 36, 250e6, 60, first=15, near=16),
+    "tdc_cli.methods.auto": Cost(3, 0, 250e6, 60, first=15, drafted=18, near=17, scattered=45, deep=45),
+    "tdc_cli.methods.patches": Cost(3, 0, 250e6, 60, first=15, drafted=18, near=17, scattered=45),
     "tdc_cli.methods.datc": Cost(100, 0, 200e6, 300, small=900),
     "tdc_cli.peers.fbcp": Cost(25, 0, 80e6, 500),
     "tdc_cli.peers.fbcp_image": Cost(15, 0, 80e6, 500),
@@ -115,18 +129,37 @@ COSTS = {
     "tdc_cli.peers.tsvd": Cost(33, 0, 90e6, 100),
     "tdc_cli.peers.spc": Cost(13, 0, 90e6, 60),
     "tdc_cli.methods.opencv": Cost(0.1, 1.5, 80e6, 70),
-    "tdc_cli.methods.linear": Cost(0.1, 1.5, 90e6, 60, corner=15, space_corner=1200),
+    "tdc_cli.methods.linear": Cost(0.1, 0.4, 90e6, 60, corner=15, space_corner=1200),
     "tdc_cli.methods.nearest": Cost(0.1, 0.1, 80e6, 40),
     "tdc_cli.peers.cp_masked": Cost(6, 0, 90e6, 120),
 }
 
 # Of what works otherwise on clips: 20 frames of 176x144 with strokes or text over 13 % of every second one (21 and 29
 # s), with 60 % of the entries missing (47 s) and under noise (44 s), and 20 frames of 192x108 beneath text (18 s). What
-# is copied: a logo of 220x90 in 48 frames of 1920x1080 (57 s).
-_COPIED = 15
+# is copied: a logo of 220x90 in 48 frames of 1920x1080 (57 s), and in 8 (10 s).
+_COPIED = 8
 CLIP_COSTS = dict.fromkeys(
     ("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 160, 250e6, 120, most=30, deep=_COPIED)
 ) | {"tdc_cli.methods.exemplar": replace(COSTS["tdc_cli.methods.exemplar"], missing=_COPIED)}  # fmt: skip
+
+
+def around(entries, paths, measured):
+    """Seconds of one core for all entries of an input beside what the method takes.
+
+    Parameters
+    ----------
+    entries : int
+    paths : sequence of str
+        What is read and what is written.
+    measured : bool
+        Whether the result is compared with the truth.
+
+    Returns
+    -------
+    float
+    """
+    packed = sum(not path.endswith(".npy") for path in paths)
+    return 1e-6 * entries * (_THROUGH + _PACKED * packed + _MEASURED * measured)
 
 
 def cost(method, extent, *, learns=True):
@@ -144,7 +177,7 @@ def cost(method, extent, *, learns=True):
     -------
     (float, float)
     """
-    return _cost(COSTS[method.module], method, extent, FIRST if learns else 0)
+    return _cost(COSTS[method.module], method, extent, learns)
 
 
 def clip_cost(method, extents):
@@ -154,7 +187,7 @@ def clip_cost(method, extents):
     return sum(seconds for seconds, _ in found), max((space for _, space in found), default=0.0)
 
 
-def _cost(each, method, extent, first=FIRST):
+def _cost(each, method, extent, learns=True):
     entries, missing = extent.entries, extent.missing
     if not missing:
         return 0.0, each.space + each.space_each * entries
@@ -162,10 +195,14 @@ def _cost(each, method, extent, first=FIRST):
     apart, alike = (extent.apart, extent.alike) if method.by_channel else (1, 1)
     rate = each.each if each.small is None or entries > SMALL else each.small
     of_missing = min(each.missing * (missing - extent.deep), each.most * entries) + each.deep * extent.deep
-    of_holes = (of_missing + each.corner * extent.corners) / alike + each.near * max(0, near - extent.deep)
+    of_near = (each.scattered if extent.scattered and each.scattered else each.near) * max(0, near - extent.deep)
+    worked = rate * entries + (of_missing + each.corner * extent.corners) / alike + of_near
+    if learns:
+        sampled = SAMPLED * extent.apart
+        worked += each.first * min(entries, FIRST) + (each.drafted * sampled if entries > sampled else 0.0)
     space = each.space + each.space_each * entries
     space += (each.space_missing * missing + each.space_corner * extent.corners) / apart
-    return 1e-6 * (rate * entries + of_holes + each.first * min(entries, first)), space
+    return 1e-6 * worked, space
 
 
 def too_much(path, space):

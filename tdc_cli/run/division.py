@@ -12,7 +12,7 @@ from ..errors import ConfigError, InputError, MaskError
 from ..media.stored import Stored
 from ..memory import budget
 from ..names import PICTURE
-from .cost import MEASURED, THROUGH, Extent, clip_cost, cost, process_space, words_of
+from .cost import Extent, around, clip_cost, cost, process_space, words_of
 from .regions import SAMPLE, SAMPLES, Region, divide, tiled, tiles, whole_boxes
 from .solve import estimates_known, gives_uncertainty
 
@@ -90,10 +90,10 @@ def _of_frame(request, method, config, incomplete, seen):
     source, entries, known = incomplete.source, incomplete.entries, estimates_known(config)
     count, allowed = int(seen.counts[0]), budget(request.memory)
     box = ((0, 1), *((0, n) for n in source.shape[:2]))
-    around = THROUGH * entries + (0.0 if incomplete.truth is None else MEASURED * entries)
     everything = Extent(entries, count) if seen.coverage is None else _extent(seen, source, box[1:], known)
+    beside = _beside(request, incomplete)
     seconds, space = cost(method, everything)
-    seconds += around
+    seconds += beside
     if not count and not known:
         return Division((), False, 1, seconds, space)
     whole = Division((Region(box, box),), False, 1, seconds, space)
@@ -140,10 +140,16 @@ def _of_frame(request, method, config, incomplete, seen):
     if workers < min(request.jobs, len(regions)):
         notes.append(f"{workers} regions are worked on at a time, to keep to {words_of(allowed)} of memory")
     sampled = min(1.0, SAMPLES * SAMPLE**2 / np.prod(source.shape[:2]))
-    seconds = around + sum(cost(method, window, learns=False)[0] for window in windows)
+    seconds = beside + sum(cost(method, window, learns=False)[0] for window in windows)
     seconds += cost(method, everything.part(sampled))[0]
     space = max(before, _together(held, largest, workers))
     return Division(regions, True, workers, seconds, space, tuple(notes))
+
+
+def _beside(request, incomplete):
+    """Seconds that all entries take beside the method."""
+    paths = [str(path) for path in (request.input, request.output)]
+    return around(incomplete.entries * incomplete.source.count, paths, incomplete.truth is not None)
 
 
 def _held(request, method, config, incomplete):
@@ -184,16 +190,18 @@ def _extent(seen, source, plane, known=False):
     are near missing ones.
     """
     channels = int(np.prod(source.colour_shape[2:]))
-    size = channels * _pixels(plane)
     missing, observed = seen.coverage.within(*plane)
-    total = max(1, int(seen.counts.sum()))
+    deep = _deep(seen, channels, missing, plane)
+    if deep and not known:  # with deep holes no more is looked at
+        plane = seen.coverage.around(*plane, BESIDE)
+    size = channels * _pixels(plane)
     return Extent(
         size,
         missing,
-        deep=_deep(seen, channels, missing, plane),
+        deep=deep,
         near=size if known else seen.coverage.near(*plane),
-        # Those beside scattered entries have several such neighbours, those at the corners of a hole none.
-        corners=min(observed, seen.coverage.changes * missing / total),
+        corners=min(observed, seen.coverage.corners(missing)),
+        scattered=seen.coverage.scattered,
         apart=channels,
         alike=_alike(seen, channels),
     )
@@ -270,11 +278,18 @@ def _of_clip(request, method, config, incomplete, seen):
         size, share = channels * _pixels(plane), seen.coverage.within(*plane)[0] / total
         for frames, count in counts:
             missing = frames * size if known else min(frames * size, count * share)
-            deep, corners = _deep(seen, frames * channels, missing, plane), seen.coverage.changes * missing / total
             extents.append(
-                Extent(frames * size, missing, deep, corners=corners, apart=frames, alike=_alike(seen, channels))
+                Extent(
+                    frames * size,
+                    missing,
+                    deep=_deep(seen, frames * channels, missing, plane),
+                    corners=seen.coverage.corners(missing),
+                    apart=frames,
+                    alike=_alike(seen, channels),
+                )
             )
     seconds, space = clip_cost(method, extents)
+    seconds += _beside(request, incomplete)
     _check_clip(request, source, space)
     if planes:
         regions = tiled(regions, planes)
