@@ -456,10 +456,10 @@ TOLD = (
     (640, 1, "text", ("field", "patches")),
     (640, 3, "text", ("field", "patches")),
     (640, 3, "0.3", ("field", "patches")),
-    (640, 3, "0.6", ("field", "patches")),
+    (640, 3, "0.6", ("field", "patches", "biharmonic")),
     (640, 3, "hole", ("auto", "exemplar")),
     (1024, 3, "0.3", ("nearest", "linear", "biharmonic", "telea")),
-    (1024, 3, "0.9", ("nearest", "linear", "biharmonic")),
+    (1024, 3, "0.9", ("nearest", "linear")),
     (2048, 3, "text", ("nearest", "linear", "biharmonic", "telea")),
 )
 

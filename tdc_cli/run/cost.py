@@ -34,6 +34,10 @@ class Cost:
         In place of `each` up to `SMALL` entries, where the method works longer; None: the same.
     corner : float
         Microseconds for every known entry beside a missing one, of a method that makes triangles of them.
+    coupled : float
+        In place of `missing`, times the square root of how many are worked on together, where more than half of the
+        entries are missing: a sparse system of which nothing falls apart any more, whose factors take `FILLED` times
+        the memory.
     first : float
         Microseconds for every entry of the first `FIRST`; what is learnt once from a part of the picture.
     drafted : float
@@ -58,6 +62,7 @@ class Cost:
     most: float = math.inf
     deep: float = 0.0
     corner: float = 0.0
+    coupled: float = 0.0
     space_corner: float = 0.0
 
 
@@ -103,6 +108,7 @@ class Extent:
 _THROUGH, _PACKED, _MEASURED = 0.01, 0.04, 0.4
 FIRST = 250_000
 SAMPLED = 4 * 256**2  # as `patches.schedule.TUNED`
+FILLED = 2.2
 SMALL = 100_000  # as `methods.datc.SMALL`
 # Module of the method -> cost. Fitted by eye to processor time and peak memory of runs on one thread: a photograph
 # of 128x128, 256x256 and 512x512 with scratches over 5 % and with half of the pixels missing; 4000x3000 with scratches
@@ -113,7 +119,7 @@ SMALL = 100_000  # as `methods.datc.SMALL`
 # with half of the pixels missing alone.
 COSTS = {
     "tdc_cli.methods.field": Cost(6, 10, 100e6, 50),
-    "tdc_cli.methods.biharmonic": Cost(0.1, 3, 80e6, 40, 900),
+    "tdc_cli.methods.biharmonic": Cost(0.1, 3, 80e6, 40, 900, coupled=0.08),
     "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300),
     "tdc_cli.methods.auto": Cost(3, 0, 250e6, 60, first=15, drafted=18, near=17, scattered=45, deep=45),
     "tdc_cli.methods.patches": Cost(3, 0, 250e6, 60, first=15, drafted=18, near=17, scattered=45),
@@ -194,14 +200,16 @@ def _cost(each, method, extent, learns=True):
     near = entries if extent.near is None else extent.near
     apart, alike = (extent.apart, extent.alike) if method.by_channel else (1, 1)
     rate = each.each if each.small is None or entries > SMALL else each.small
-    of_missing = min(each.missing * (missing - extent.deep), each.most * entries) + each.deep * extent.deep
+    coupled = bool(each.coupled) and 2 * missing > entries
+    of_each = each.coupled * math.sqrt(missing / apart) if coupled else each.missing
+    of_missing = min(of_each * (missing - extent.deep), each.most * entries) + each.deep * extent.deep
     of_near = (each.scattered if extent.scattered and each.scattered else each.near) * max(0, near - extent.deep)
     worked = rate * entries + (of_missing + each.corner * extent.corners) / alike + of_near
     if learns:
         sampled = SAMPLED * extent.apart
         worked += each.first * min(entries, FIRST) + (each.drafted * sampled if entries > sampled else 0.0)
     space = each.space + each.space_each * entries
-    space += (each.space_missing * missing + each.space_corner * extent.corners) / apart
+    space += ((FILLED if coupled else 1) * each.space_missing * missing + each.space_corner * extent.corners) / apart
     return 1e-6 * worked, space
 
 
