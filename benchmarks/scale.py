@@ -1,6 +1,6 @@
 """Pictures and clips larger than what is held at a time: memory, time, borders of regions, killing and going on.
 
-    python benchmarks/scale.py --what told borders same kill cluster photograph raster clip long
+    python benchmarks/scale.py --what told borders same kill cluster photograph raster clip small long
 
 Material is made by mirroring and shifting what is in sample_data; every run is the program itself on one thread.
 Memory is the peak of the largest process, and of all of them together, above that of a bare interpreter.
@@ -430,13 +430,26 @@ def clip(place, chosen):
     print(f"1920x1080, {frames} frames, {chosen.methods[0]}: {used}; {compared([*words, '--overwrite'], used)}")
 
 
+def panned(height, width):
+    """(2000, height, width, 3) uint8, to and fro over a picture."""
+    wide = mirrored("astronaut.png", height, width + 500)
+    return np.stack([wide[:, s : s + width] for s in (2 * abs((i + 250) % 500 - 250) for i in range(2000))])
+
+
+def small(place, chosen):
+    """2,000 frames of 64x48 with a logo."""
+    np.save(place / "a.npy", panned(48, 64))
+    words = ("complete-video", place / "a.npy", "-o", place / "b.npy", "--mask-box", "46,4,14,8", "--method",
+             chosen.methods[0], "--threads", "1")  # fmt: skip
+    used = run(*words, bare=bare_interpreter())
+    print(f"64x48, 2000 frames, {chosen.methods[0]}: {used}; {compared([*words, '--overwrite'], used)}")
+
+
 def long(place, chosen):
     """2,000 frames of 176x144 with strokes on every twentieth."""
     import imageio.v3 as iio
 
-    wide = mirrored("astronaut.png", 144, 176 + 500)
-    starts = [2 * abs((i + 250) % 500 - 250) for i in range(2000)]
-    np.save(place / "a.npy", np.stack([wide[:, start : start + 176] for start in starts]))
+    np.save(place / "a.npy", panned(144, 176))
     with Image.open(SAMPLES / "mask_scratches.png") as strokes:
         iio.imwrite(place / "m.png", np.asarray(strokes.convert("L").resize((176, 144))))
     words = ("complete-video", place / "a.npy", "-o", place / "b.npy", "--mask", place / "m.png", "--mask-frames",
@@ -479,7 +492,7 @@ def told(place, chosen):
             print(f"{side}x{side}x{channels}, {holes}, {method}: {used}; {compared(words, used)}", flush=True)
 
 
-CASES = {case.__name__: case for case in (told, borders, same, kill, cluster, photograph, raster, clip, long)}
+CASES = {case.__name__: case for case in (told, borders, same, kill, cluster, photograph, raster, clip, small, long)}
 
 
 def main():

@@ -35,9 +35,9 @@ class Cost:
     corner : float
         Microseconds for every known entry beside a missing one, of a method that makes triangles of them.
     coupled : float
-        In place of `missing`, times the square root of how many are worked on together, where more than half of the
-        entries are missing: a sparse system of which nothing falls apart any more, whose factors take `FILLED` times
-        the memory.
+        In place of `missing` where it is more: times the third power of the share that is missing and the square root
+        of how many are worked on together. A sparse system that falls apart the less, the more is missing; beyond one
+        half its factors take `FILLED` times the memory.
     first : float
         Microseconds for every entry of the first `FIRST`; what is learnt once from a part of the picture.
     drafted : float
@@ -119,7 +119,7 @@ SMALL = 100_000  # as `methods.datc.SMALL`
 # with half of the pixels missing alone.
 COSTS = {
     "tdc_cli.methods.field": Cost(6, 10, 100e6, 50),
-    "tdc_cli.methods.biharmonic": Cost(0.1, 3, 80e6, 40, 900, coupled=0.08),
+    "tdc_cli.methods.biharmonic": Cost(0.1, 3, 80e6, 40, 900, coupled=0.16),
     "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300),
     "tdc_cli.methods.auto": Cost(3, 0, 250e6, 60, first=15, drafted=18, near=17, scattered=45, deep=45),
     "tdc_cli.methods.patches": Cost(3, 0, 250e6, 60, first=15, drafted=18, near=17, scattered=45),
@@ -134,7 +134,7 @@ COSTS = {
     "tdc_cli.peers.stdc": Cost(30, 0, 90e6, 145),
     "tdc_cli.peers.tsvd": Cost(33, 0, 90e6, 100),
     "tdc_cli.peers.spc": Cost(13, 0, 90e6, 60),
-    "tdc_cli.methods.opencv": Cost(0.1, 1.5, 80e6, 70),
+    "tdc_cli.methods.opencv": Cost(0.4, 0.5, 80e6, 70),
     "tdc_cli.methods.linear": Cost(0.1, 0.4, 90e6, 60, corner=15, space_corner=1200),
     "tdc_cli.methods.nearest": Cost(0.1, 0.1, 80e6, 40),
     "tdc_cli.peers.cp_masked": Cost(6, 0, 90e6, 120),
@@ -200,8 +200,7 @@ def _cost(each, method, extent, learns=True):
     near = entries if extent.near is None else extent.near
     apart, alike = (extent.apart, extent.alike) if method.by_channel else (1, 1)
     rate = each.each if each.small is None or entries > SMALL else each.small
-    coupled = bool(each.coupled) and 2 * missing > entries
-    of_each = each.coupled * math.sqrt(missing / apart) if coupled else each.missing
+    of_each = max(each.missing, each.coupled * (missing / entries) ** 3 * math.sqrt(missing / apart))
     of_missing = min(of_each * (missing - extent.deep), each.most * entries) + each.deep * extent.deep
     of_near = (each.scattered if extent.scattered and each.scattered else each.near) * max(0, near - extent.deep)
     worked = rate * entries + (of_missing + each.corner * extent.corners) / alike + of_near
@@ -209,7 +208,8 @@ def _cost(each, method, extent, learns=True):
         sampled = SAMPLED * extent.apart
         worked += each.first * min(entries, FIRST) + (each.drafted * sampled if entries > sampled else 0.0)
     space = each.space + each.space_each * entries
-    space += ((FILLED if coupled else 1) * each.space_missing * missing + each.space_corner * extent.corners) / apart
+    filled = FILLED if each.coupled and 2 * missing > entries else 1
+    space += (filled * each.space_missing * missing + each.space_corner * extent.corners) / apart
     return 1e-6 * worked, space
 
 
