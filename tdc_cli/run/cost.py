@@ -23,8 +23,9 @@ class Cost:
     near : float
         Microseconds for every entry that lies near a missing one, within a patch or so, of methods that work on all of
         a patch.
-    scattered : float
-        In place of `near` where what is missing does not hang together, of a method that goes over it more often then.
+    thin : float or None
+        In place of `near` beneath thin strokes, of a method that goes over scattered entries more often and over deeper
+        holes with larger patches; None: the same.
     most : float
         Of clips, of all microseconds for missing entries at most so many for every entry: patches that many of them
         touch are worked on once.
@@ -58,7 +59,7 @@ class Cost:
     drafted: float = 0.0
     small: float | None = None
     near: float = 0.0
-    scattered: float = 0.0
+    thin: float | None = None
     most: float = math.inf
     deep: float = 0.0
     corner: float = 0.0
@@ -79,10 +80,10 @@ class Extent:
         Entries near missing ones, these too; None: all.
     corners : float
         Known entries beside missing ones.
-    scattered : bool
-        Whether the holes are scattered entries, and no strokes or blocks.
+    thin : bool
+        Whether the holes are thin strokes.
     apart : int
-        Channels that a method which completes one after the other holds apart.
+        Channels; of a clip frames. A method that completes one after the other holds no more than one at a time.
     alike : int
         Those of them that have the same holes and are worked on together.
     """
@@ -92,7 +93,7 @@ class Extent:
     deep: float = 0.0
     near: float | None = None
     corners: float = 0.0
-    scattered: bool = False
+    thin: bool = False
     apart: int = 1
     alike: int = 1
 
@@ -109,6 +110,7 @@ _THROUGH, _PACKED, _MEASURED = 0.01, 0.04, 0.4
 FIRST = 250_000
 SAMPLED = 4 * 256**2  # as `patches.schedule.TUNED`
 FILLED = 2.2
+ONE_CHANNEL = 0.75  # of `near`: patches of one channel have fewer entries, and covariances with them
 SMALL = 100_000  # as `methods.datc.SMALL`
 # Module of the method -> cost. Fitted by eye to processor time and peak memory of runs on one thread: a photograph
 # of 128x128, 256x256 and 512x512 with scratches over 5 % and with half of the pixels missing; 4000x3000 with scratches
@@ -121,8 +123,8 @@ COSTS = {
     "tdc_cli.methods.field": Cost(6, 10, 100e6, 50),
     "tdc_cli.methods.biharmonic": Cost(0.1, 3, 80e6, 40, 900, coupled=0.16),
     "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300),
-    "tdc_cli.methods.auto": Cost(3, 0, 250e6, 60, first=15, drafted=18, near=17, scattered=45, deep=45),
-    "tdc_cli.methods.patches": Cost(3, 0, 250e6, 60, first=15, drafted=18, near=17, scattered=45),
+    "tdc_cli.methods.auto": Cost(3, 0, 250e6, 60, first=15, drafted=18, near=45, thin=17, deep=45),
+    "tdc_cli.methods.patches": Cost(3, 0, 250e6, 60, first=15, drafted=18, near=45, thin=17),
     "tdc_cli.methods.datc": Cost(100, 0, 200e6, 300, small=900),
     "tdc_cli.peers.fbcp": Cost(25, 0, 80e6, 500),
     "tdc_cli.peers.fbcp_image": Cost(15, 0, 80e6, 500),
@@ -202,8 +204,9 @@ def _cost(each, method, extent, learns=True):
     rate = each.each if each.small is None or entries > SMALL else each.small
     of_each = max(each.missing, each.coupled * (missing / entries) ** 3 * math.sqrt(missing / apart))
     of_missing = min(of_each * (missing - extent.deep), each.most * entries) + each.deep * extent.deep
-    of_near = (each.scattered if extent.scattered and each.scattered else each.near) * max(0, near - extent.deep)
-    worked = rate * entries + (of_missing + each.corner * extent.corners) / alike + of_near
+    of_each = each.thin if extent.thin and each.thin is not None else each.near
+    worked = rate * entries + (of_missing + each.corner * extent.corners) / alike
+    worked += (ONE_CHANNEL if extent.apart == 1 else 1) * of_each * max(0, near - extent.deep)
     if learns:
         sampled = SAMPLED * extent.apart
         worked += each.first * min(entries, FIRST) + (each.drafted * sampled if entries > sampled else 0.0)

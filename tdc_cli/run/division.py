@@ -201,7 +201,7 @@ def _extent(seen, source, plane, known=False):
         deep=deep,
         near=size if known else seen.coverage.near(*plane),
         corners=min(observed, seen.coverage.corners(missing)),
-        scattered=seen.coverage.scattered,
+        thin=seen.coverage.thin,
         apart=channels,
         alike=_alike(seen, channels),
     )

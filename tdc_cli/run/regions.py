@@ -14,6 +14,8 @@ from ..methods import DEEP
 
 # Side of the blocks of pixels by which it is known where something is missing.
 BLOCK = 8
+# Strokes that are wider are deeper than `patches.schedule.TUNED.deep`.
+THIN = 5
 # Parts of a large picture from which is decided what is decided once: their side in pixels, and how many there are.
 SAMPLE, SAMPLES = 256, 4
 # The least share of observed entries that a sample should have.
@@ -145,11 +147,13 @@ class Coverage:
         return int(self.changes.sum()) * missing / max(1, int(self.missing.sum()))
 
     @property
-    def scattered(self):
-        """Whether what is to be filled hangs together no more than by chance; as `patches.calibrate.are_strokes`."""
-        missing = int(self.missing.sum())
+    def thin(self):
+        """Whether what is to be filled are strokes, as `patches.calibrate.are_strokes` has it, of `THIN` pixels at most
+        on the average.
+        """
+        missing, least, most = int(self.missing.sum()), int(self.changes.min()), int(self.changes.max())
         share = missing / max(1, missing + int(self.seen.sum()))
-        return bool(1 - self.changes.min() / max(1, 2 * missing) <= (1 + share) / 2)
+        return 1 - least / max(1, 2 * missing) > (1 + share) / 2 and 2 * missing <= THIN * most
 
     def add_whole(self):
         """Take in a frame of which everything is observed."""
