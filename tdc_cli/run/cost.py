@@ -74,6 +74,8 @@ class Extent:
     Attributes
     ----------
     entries, missing : float
+    worked : float or None
+        Entries that the method works on, where deep holes are those around them; None: all.
     deep : float
         Missing entries inside of deep holes.
     near : float or None
@@ -90,6 +92,7 @@ class Extent:
 
     entries: float
     missing: float
+    worked: float | None = None
     deep: float = 0.0
     near: float | None = None
     corners: float = 0.0
@@ -99,8 +102,8 @@ class Extent:
 
     def part(self, share):
         """As much of all as this share of the entries has."""
-        counts = {name: share * getattr(self, name) for name in ("entries", "missing", "deep", "corners")}
-        return replace(self, **counts, near=None if self.near is None else share * self.near)
+        counts = {name: getattr(self, name) for name in ("entries", "missing", "worked", "deep", "near", "corners")}
+        return replace(self, **{name: None if count is None else share * count for name, count in counts.items()})
 
 
 # Microseconds for every entry beside the method: reading, looking at the holes and writing, beside that packing or
@@ -202,18 +205,19 @@ def _cost(each, method, extent, learns=True):
     near = entries if extent.near is None else extent.near
     apart, alike = (extent.apart, extent.alike) if method.by_channel else (1, 1)
     rate = each.each if each.small is None or entries > SMALL else each.small
+    size = entries if extent.worked is None else extent.worked
     of_each = max(each.missing, each.coupled * (missing / entries) ** 3 * math.sqrt(missing / apart))
     of_missing = min(of_each * (missing - extent.deep), each.most * entries) + each.deep * extent.deep
     of_each = each.thin if extent.thin and each.thin is not None else each.near
-    worked = rate * entries + (of_missing + each.corner * extent.corners) / alike
-    worked += (ONE_CHANNEL if extent.apart == 1 else 1) * of_each * max(0, near - extent.deep)
+    work = rate * size + (of_missing + each.corner * extent.corners) / alike
+    work += (ONE_CHANNEL if extent.apart == 1 else 1) * of_each * max(0, near - extent.deep)
     if learns:
         sampled = SAMPLED * extent.apart
-        worked += each.first * min(entries, FIRST) + (each.drafted * sampled if entries > sampled else 0.0)
+        work += each.first * min(size, FIRST) + (each.drafted * sampled if size > sampled else 0.0)
     space = each.space + each.space_each * entries
     filled = FILLED if each.coupled and 2 * missing > entries else 1
     space += (filled * each.space_missing * missing + each.space_corner * extent.corners) / apart
-    return 1e-6 * worked, space
+    return 1e-6 * work, space
 
 
 def too_much(path, space):

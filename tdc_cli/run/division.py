@@ -191,13 +191,13 @@ def _extent(seen, source, plane, known=False):
     """
     channels = int(np.prod(source.colour_shape[2:]))
     missing, observed = seen.coverage.within(*plane)
-    deep = _deep(seen, channels, missing, plane)
-    if deep and not known:  # with deep holes no more is looked at
+    size, deep = channels * _pixels(plane), _deep(seen, channels, missing, plane)
+    if deep and not known:
         plane = seen.coverage.around(*plane, BESIDE)
-    size = channels * _pixels(plane)
     return Extent(
         size,
         missing,
+        worked=channels * _pixels(plane),
         deep=deep,
         near=size if known else seen.coverage.near(*plane),
         corners=min(observed, seen.coverage.corners(missing)),
