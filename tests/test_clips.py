@@ -483,7 +483,7 @@ def test_a_dry_run_tells_chunks_and_cost_and_writes_nothing(run):
     assert shown.stdout.splitlines() == [
         "a.npy: 10 frames of 24x20, 4320 of 14400 entries missing (30.0%), 10 frames to be completed by field",
         "  clip: b.npy",
-        "  3 chunks of up to 10 frames, overlaps and all, about 1 s on one core and 130 MB",
+        "  3 chunks of up to 10 frames, overlaps and all, about 1 s on one core and 110 MB",
     ]
     assert sorted(os.listdir()) == before
 
