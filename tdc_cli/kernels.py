@@ -12,7 +12,8 @@ from numba import njit, types
 from numba.core.caching import IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 from numba.extending import get_cython_function_address
-from threadpoolctl import threadpool_limits
+
+from . import pools
 
 
 def _or(nothing, read):
@@ -108,7 +109,7 @@ def kernel_threads(count=None):
         None leaves the kernels' threads as they are.
     """
     before = numba.get_num_threads()
-    with threadpool_limits(1, user_api="blas"):
+    with pools.limited(1, "blas"):
         numba.set_num_threads(min(count or before, before))
         try:
             yield

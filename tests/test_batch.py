@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -765,14 +766,15 @@ def test_going_on_with_nothing_starts_no_process(tdc, tree, monkeypatch):
 
 
 def test_every_method_has_a_cost():
+    extent = cost.Extent(10**6, 10**5, corners=10**5)
     for method in methods.REGISTRY.values():
-        seconds, space = cost.cost(method, 10**6, 10**5)
+        seconds, space = cost.cost(method, extent)
         assert 0 < seconds < 10**5 and 5e7 < space < 1e10
-        assert cost.cost(method, 10**6, 0)[0] == 0
+        assert cost.cost(method, cost.Extent(10**6, 0))[0] == 0
     patches = methods.get("patches")
-    seconds = cost.cost(patches, 10**6, 10**5)[0]
-    assert cost.cost(patches, 10**6, 10**5, near=2 * 10**5)[0] < seconds, "what is scattered takes longer"
-    assert cost.cost(patches, 10**6, 10**5, learns=False)[0] < seconds
+    seconds = cost.cost(patches, extent)[0]
+    assert cost.cost(patches, replace(extent, near=2 * 10**5))[0] < seconds, "what is scattered takes longer"
+    assert cost.cost(patches, extent, learns=False)[0] < seconds
     assert cost.in_words({"seconds": 59.2, "bytes": 1e9}) == "about 60 s on one core and 1000 MB"
     assert cost.in_words({"seconds": 7201, "bytes": 1}) == "about 3 h on one core and 10 MB"
     some = [{"seconds": 2.0, "bytes": 10}, {"seconds": 3.0, "bytes": 30}]

@@ -217,6 +217,26 @@ def test_what_is_wanted_is_filled_alike_whether_the_rest_is_estimated_or_left_ou
     assert np.abs(made[0] - made[1])[gap].max() < (1e-9 if exact else 0.15)
 
 
+@pytest.mark.parametrize("method", ["linear", "nearest", "biharmonic"])
+def test_channels_are_filled_as_each_alone_whether_they_have_the_same_holes_or_not(method):
+    """One of the holes of the third channel is kept; the fourth has nothing to fill, the last another hole."""
+    rng = np.random.default_rng(0)
+    values, observed = rng.random((16, 20, 5)), np.ones((16, 20, 5), bool)
+    observed[3:8, 4:9, :3] = observed[11:14, 10:15, :3] = observed[2:9, 12:16, 4] = False
+    wanted = ~observed
+    wanted[3:8, 4:9, 2] = False
+    module = methods.get(method).load()
+    config = methods.get(method).configure({})
+    made, alone = (
+        np.concatenate(
+            [module.complete(values[..., c], observed[..., c], config, wanted=wanted[..., c]).mean for c in parts],
+            axis=2,
+        )
+        for parts in ([slice(None)], [slice(c, c + 1) for c in range(5)])
+    )
+    assert np.array_equal(made[observed], values[observed]) and np.abs(made - alone)[wanted].max() < 1e-12
+
+
 def test_regions_of_a_picture_keep_what_lies_outside(tdc):
     """With and without tiles; what is kept is filled in none of them."""
     rows, columns = np.mgrid[:160, :176]

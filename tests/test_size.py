@@ -305,7 +305,7 @@ def test_less_memory_makes_smaller_regions_and_says_which(tdc, holes, monkeypatc
     np.save("a.npy", heights("float32"))
     monkeypatch.setattr(division, "WHOLE", 0)
     monkeypatch.setattr(division, "SIDES", (128, 64, 32))
-    monkeypatch.setattr(division, "cost", lambda method, entries, *_, **more: (1.0, 1e8 + 1e4 * entries))
+    monkeypatch.setattr(division, "cost", lambda method, extent, **more: (1.0, 1e8 + 1e4 * extent.entries))
     words = ["complete-image", "a.npy", "--mask", "h.png", "--method", "biharmonic", "-o"]
     plenty, little = tdc(*words, "b.npy", "--memory", "2G"), tdc(*words, "c.npy", "--memory", "255M")
     assert (plenty.exit_code, plenty.stderr.count("regions of")) == (0, 0)
@@ -414,3 +414,49 @@ def test_no_border_cuts_a_deep_hole(tdc, folder, monkeypatch, region):
     monkeypatch.setattr(stored, "LEAST", 0)
     assert tdc(*words, "-q", "-o", "rows.npy", "--reference", "a.npy", "--report", "rows.json").exit_code == 0
     assert Path("rows.npy").read_bytes() == Path("held.npy").read_bytes()
+
+
+@pytest.mark.parametrize("method, least", [("patches", 1.25), ("linear", 1.6)])
+def test_what_a_run_will_take_grows_with_what_is_missing_and_adds_up_over_regions(tdc, method, least):
+    """Where twice as wide a part has holes it takes twice as long, but for what is learnt or read once."""
+    values, rng = np.arange(400 * 800.0).reshape(400, 800), np.random.default_rng(0)
+    lost = np.zeros((400, 800), bool)
+    lost[:, :400] = rng.random((400, 400)) < 0.1
+    few, more = lost, lost.copy()
+    more[:200, 400:] = rng.random((200, 400)) < 0.1
+    wide = lost | np.roll(lost, 400, axis=1)
+    seconds = {}
+    for name, holes in {"few": few, "more": more, "wide": wide}.items():
+        np.save("a.npy", np.where(holes, np.nan, values))
+        for region in ("100", "whole"):
+            words = ["complete-image", "a.npy", "-o", "b.npy", "--method", method, "--region", region]
+            seconds[name, region] = report_of(tdc(*words, "--dry-run", "--json"))["estimate"]["seconds"]
+    for region in ("100", "whole"):
+        assert seconds["more", region] > seconds["few", region]
+        assert least < seconds["wide", region] / seconds["few", region] < 2.1
+    assert seconds["few", "100"] > seconds["few", "whole"]  # margins are worked on more than once
+
+
+@pytest.mark.parametrize("method", ["patches", "linear"])
+def test_strokes_take_less_than_as_many_scattered_entries(tdc, method):
+    lost = np.zeros((400, 600), bool)
+    lost[:, 10::20] = lost[:, 11::20] = True
+    seconds = []
+    for holes in (lost, np.random.default_rng(0).permuted(lost, axis=1)):
+        np.save("a.npy", np.where(holes, np.nan, 1.0))
+        words = ["complete-image", "a.npy", "-o", "b.npy", "--method", method]
+        seconds.append(report_of(tdc(*words, "--dry-run", "--json"))["estimate"]["seconds"])
+    assert 0 < seconds[0] < 0.8 * seconds[1]
+
+
+@pytest.mark.parametrize("method, less", [("biharmonic", 0.6), ("linear", 0.6), ("patches", 1.1)])
+def test_channels_with_the_same_holes_cost_what_one_does_where_each_is_filled_by_itself(tdc, method, less):
+    rng = np.random.default_rng(0)
+    apart = rng.random((600, 400, 3)) < 0.2
+    same = np.repeat(rng.random((600, 400, 1)) < 0.2, 3, axis=2)
+    seconds = []
+    for holes in (apart, same):
+        np.save("a.npy", np.where(holes, np.nan, 1.0))
+        words = ["complete-image", "a.npy", "-o", "b.npy", "--method", method]
+        seconds.append(report_of(tdc(*words, "--dry-run", "--json"))["estimate"]["seconds"])
+    assert seconds[1] < less * seconds[0]

@@ -34,13 +34,13 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent, wan
     return Completion(mean=fill_channels(values, observed, _fill, "biharmonic", monitor, wanted))
 
 
-def _fill(channel, known, wanted):
-    """Channel, (H, W), with the holes filled that hold something `wanted`, and those so near to them that they depend
-    on each other.
+def _fill(channels, known, wanted):
+    """Channels, (H, W, C), with the holes filled that hold something `wanted`, and those so near to them that they
+    depend on each other.
     """
     from skimage.restoration import inpaint_biharmonic
 
     holes = ~known
     labels, _ = label(maximum_filter(holes, 2 * REACH + 1), np.ones((3, 3)))
     holes &= np.isin(labels, np.unique(labels[wanted]))
-    return inpaint_biharmonic(channel, holes)
+    return inpaint_biharmonic(channels, holes, channel_axis=2)

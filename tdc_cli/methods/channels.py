@@ -8,6 +8,8 @@ from ..errors import InputError
 def fill_channels(values, observed, fill, name, monitor, wanted=None):
     """Fill every channel by itself: modes 0 and 1 are the picture, any further modes are channels.
 
+    Channels with the same holes are handed over together: what depends on the holes alone is done once.
+
     Parameters
     ----------
     values : (H, W, ...) ndarray of float
@@ -15,12 +17,12 @@ def fill_channels(values, observed, fill, name, monitor, wanted=None):
     observed : (H, W, ...) ndarray of bool
         True = observed.
     fill : callable
-        ``fill(channel, known, wanted)`` gives the completed channel, all (H, W): the channel with 0 where `known` is
-        False, and what is to be filled.
+        ``fill(channels, known, wanted)`` gives completed channels, (H, W, C) like the first argument, which is 0 where
+        `known`, (H, W), is False; `wanted`, (H, W), is what is to be filled.
     name : str
         Of the method, for errors.
     monitor : callable
-        Called as ``monitor(done, total, label)`` after every channel.
+        Called as ``monitor(done, total, label)`` with the channels that are done.
     wanted : (H, W, ...) ndarray of bool, or None
         Missing entries to fill; None: all of them. The others may be anything.
 
@@ -38,8 +40,19 @@ def fill_channels(values, observed, fill, name, monitor, wanted=None):
     todo = ~known if wanted is None else wanted.reshape(flat.shape)
     if (todo.any(axis=(0, 1)) & ~known.any(axis=(0, 1))).any():
         raise InputError(f"{name} needs at least one observed entry in every channel; try `method=datc`")
-    filled = np.empty_like(flat)
-    for c in range(flat.shape[2]):
-        filled[..., c] = fill(flat[..., c], known[..., c], todo[..., c]) if todo[..., c].any() else flat[..., c]
-        monitor(c + 1, flat.shape[2], "channel")
-    return filled.reshape(values.shape)
+    done = 0
+    for same in _same_holes(known, todo):
+        first = same[0]
+        if todo[..., first].any():
+            flat[..., same] = fill(flat[..., same], known[..., first], todo[..., first])
+        done += len(same)
+        monitor(done, flat.shape[2], "channel")
+    return flat.reshape(values.shape)
+
+
+def _same_holes(known, todo):
+    """Channels in lists, of each of which the same is known and to be filled."""
+    found = {}
+    for c in range(known.shape[2]):
+        found.setdefault(np.packbits([known[..., c], todo[..., c]]).tobytes(), []).append(c)
+    return found.values()

@@ -29,25 +29,25 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent, wan
     return Completion(mean=fill_channels(values, observed, fill, "linear", monitor, wanted))
 
 
-def fill(channel, known, wanted):
-    """Channel with its holes interpolated where `wanted`, and the nearest known pixel in the others.
+def fill(channels, known, wanted):
+    """Channels with their holes interpolated where `wanted`, and the nearest known pixel in the others.
 
     Parameters
     ----------
-    channel : (H, W) ndarray of float
+    channels : (H, W, C) ndarray of float
     known, wanted : (H, W) ndarray of bool
 
     Returns
     -------
-    (H, W) ndarray of float
+    (H, W, C) ndarray of float
     """
     # A pixel none of whose eight neighbours is missing is no corner of a triangle with a hole inside: the circle around
     # such a triangle holds no known pixel, so that at that corner it is no larger than the one around a square of four
     # pixels.
     border = known & binary_dilation(~known, np.ones((3, 3)))
-    result = nearest.fill(channel, known)
+    result = nearest.fill(channels, known)
     try:
-        interpolate = LinearNDInterpolator(np.argwhere(border), channel[border])
+        interpolate = LinearNDInterpolator(np.argwhere(border), channels[border])
     except (QhullError, ValueError):  # fewer than three pixels, or all on one line
         return result
     inside = interpolate(np.argwhere(wanted))

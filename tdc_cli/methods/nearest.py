@@ -22,21 +22,23 @@ def margin(config):
 def complete(values, observed, config=Config(), *, rng=None, monitor=silent, wanted=None):
     """Fill every channel by itself."""
     return Completion(
-        mean=fill_channels(values, observed, lambda channel, known, _: fill(channel, known), "nearest", monitor, wanted)
+        mean=fill_channels(
+            values, observed, lambda channels, known, _: fill(channels, known), "nearest", monitor, wanted
+        )
     )
 
 
-def fill(channel, known):
-    """Channel with the value of the nearest known pixel in every hole.
+def fill(channels, known):
+    """Channels with the value of the nearest known pixel in every hole.
 
     Parameters
     ----------
-    channel : (H, W) ndarray of float
+    channels : (H, W, C) ndarray of float
     known : (H, W) ndarray of bool
 
     Returns
     -------
-    (H, W) ndarray of float
+    (H, W, C) ndarray of float
     """
     rows, columns = distance_transform_edt(~known, return_distances=False, return_indices=True)
-    return channel[rows, columns]
+    return channels[rows, columns]

@@ -43,12 +43,15 @@ def complete(values, observed, config=Config(), *, rng=None, monitor=silent, wan
 
     flag = cv2.INPAINT_TELEA if config.algorithm == "telea" else cv2.INPAINT_NS
 
-    def fill(channel, known, wanted):
+    def fill(channels, known, wanted):
         # Of a picture with a single row or column OpenCV reads beyond the end; such a one is given three times.
-        margins = [(1, 1) if n == 1 else (0, 0) for n in channel.shape]
+        margins = [(1, 1) if n == 1 else (0, 0) for n in known.shape]
+        inside = tuple(slice(before, before + n) for (before, _), n in zip(margins, known.shape))
         holes = np.pad((~known).astype(np.uint8), margins, mode="edge")
-        filled = cv2.inpaint(np.pad(channel.astype(np.float32), margins, mode="edge"), holes, config.radius, flag)
-        return filled[tuple(slice(before, before + n) for (before, _), n in zip(margins, channel.shape))]
+        padded = np.pad(channels.astype(np.float32), [*margins, (0, 0)], mode="edge")
+        return np.stack(
+            [cv2.inpaint(channel, holes, config.radius, flag)[inside] for channel in np.moveaxis(padded, 2, 0)], axis=2
+        )
 
     top = largest_size(values, observed)
     relative = np.where(observed, values, 0.0) / top

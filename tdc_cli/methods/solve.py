@@ -10,8 +10,8 @@ import numbers
 from dataclasses import asdict, dataclass, fields, replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from .. import pools
 from ..errors import ConfigError, NumericalError
 from ..tensor import check_observed
 from . import silent
@@ -159,7 +159,7 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, w
     watch = further.get("watch")
     if watch is not None and not plain:
         further["watch"] = lambda chain, estimate, kept: watch(chain, unit.value(estimate), kept)
-    with threadpool_limits(1, "blas") if values.size <= ONE_THREAD else contextlib.nullcontext():
+    with pools.limited(1, "blas") if values.size <= ONE_THREAD else contextlib.nullcontext():
         values = values if plain else unit.standardised(values)
         done = method.load().complete(values, observed, config, rng=rng, monitor=monitor, **further)
     asked = ~observed if wanted is None else wanted
@@ -193,11 +193,12 @@ def _slices_of_zero(method, mean, observed, wanted):
     """Iterator over warnings of slices with nothing observed, one for every mode in which the estimates of some are
     about 0.
     """
-    size = np.mean(np.abs(mean), where=observed)
     for mode, count in enumerate(mean.shape):
         others = tuple(k for k in range(mean.ndim) if k != mode)
-        lost = np.flatnonzero(wanted.any(axis=others) & ~observed.any(axis=others))
-        sizes = [np.mean(np.abs(np.take(mean, k, mode)), where=np.take(wanted, k, mode)) for k in lost]
+        unseen = np.flatnonzero(~observed.any(axis=others))
+        slices = ((np.take(mean, k, mode), np.take(wanted, k, mode)) for k in unseen)
+        sizes = [np.mean(np.abs(values), where=asked) for values, asked in slices if asked.any()]
+        size = np.mean(np.abs(mean), where=observed) if sizes else 0.0
         blank = sum(each < ABOUT_ZERO * size for each in sizes)
         if blank:
             better = " or ".join(name for name in LEVEL if name != method.name)

@@ -1,7 +1,8 @@
 """What a run will take, from what runs have taken.
 
-A guess to plan by, within a factor of three for photographs on a processor like that of the measurements; much depends
-on how the holes lie, of which it knows only what is near them.
+A guess to plan by, for a processor like that of the measurements; `benchmarks/scale.py --what told` holds it against
+runs of many kinds, to set the constants below anew. It does not know whether a picture of up to 512x512 repeats itself,
+for which `patches` takes up to five times as long, nor what is compiled in the first run.
 """
 
 import math
@@ -22,6 +23,9 @@ class Cost:
     near : float
         Microseconds for every entry that lies near a missing one, within a patch or so, of methods that work on all of
         a patch.
+    thin : float or None
+        In place of `near` beneath thin strokes, of a method that goes over scattered entries more often and over deeper
+        holes with larger patches; None: the same.
     most : float
         Of clips, of all microseconds for missing entries at most so many for every entry: patches that many of them
         touch are worked on once.
@@ -29,13 +33,21 @@ class Cost:
         In place of `missing` for every missing entry inside of deep holes, of a method that tells these apart.
     small : float or None
         In place of `each` up to `SMALL` entries, where the method works longer; None: the same.
+    corner : float
+        Microseconds for every known entry beside a missing one, of a method that makes triangles of them.
+    coupled : float
+        In place of `missing` where it is more: times the third power of the share that is missing and the square root
+        of how many are worked on together. A sparse system that falls apart the less, the more is missing; beyond one
+        half its factors take `FILLED` times the memory.
     first : float
         Microseconds for every entry of the first `FIRST`; what is learnt once from a part of the picture.
+    drafted : float
+        Microseconds for every entry of `SAMPLED` pixels, of larger pictures: parts of so many are completed before.
     space : float
         Bytes of a run without a picture: interpreter, libraries, compiled code.
-    space_each, space_missing : float
-        Bytes for every entry, for every missing entry; of methods that complete one channel after the other, of one
-        channel.
+    space_each, space_missing, space_corner : float
+        Bytes for every entry, for every missing entry, for every known entry beside one; of methods that complete one
+        channel after the other, of one channel.
     """
 
     each: float
@@ -44,26 +56,78 @@ class Cost:
     space_each: float
     space_missing: float = 0.0
     first: float = 0.0
+    drafted: float = 0.0
     small: float | None = None
     near: float = 0.0
+    thin: float | None = None
     most: float = math.inf
     deep: float = 0.0
+    corner: float = 0.0
+    coupled: float = 0.0
+    space_corner: float = 0.0
 
 
+@dataclass(frozen=True)
+class Extent:
+    """How much is completed at a time.
+
+    Attributes
+    ----------
+    entries, missing : float
+    worked : float or None
+        Entries that the method works on, where deep holes are those around them; None: all.
+    deep : float
+        Missing entries inside of deep holes.
+    near : float or None
+        Entries near missing ones, these too; None: all.
+    corners : float
+        Known entries beside missing ones.
+    thin : bool
+        Whether the holes are thin strokes.
+    apart : int
+        Channels; of a clip frames. A method that completes one after the other holds no more than one at a time.
+    alike : int
+        Those of them that have the same holes and are worked on together.
+    """
+
+    entries: float
+    missing: float
+    worked: float | None = None
+    deep: float = 0.0
+    near: float | None = None
+    corners: float = 0.0
+    thin: bool = False
+    apart: int = 1
+    alike: int = 1
+
+    def part(self, share):
+        """As much of all as this share of the entries has."""
+        counts = {name: getattr(self, name) for name in ("entries", "missing", "worked", "deep", "near", "corners")}
+        return replace(self, **{name: None if count is None else share * count for name, count in counts.items()})
+
+
+# Microseconds for every entry beside the method: reading, looking at the holes and writing, beside that packing or
+# unpacking, as all files but .npy want it, and measuring against the truth. Nearest by 2048x2048 in PNG, 8 frames of
+# 1920x1080 in PNG, 2,000 of 176x144 in .npy.
+_THROUGH, _PACKED, _MEASURED = 0.01, 0.04, 0.4
 FIRST = 250_000
+SAMPLED = 4 * 256**2  # as `patches.schedule.TUNED`
+FILLED = 2.2
+ONE_CHANNEL = 0.75  # of `near`: patches of one channel have fewer entries, and covariances with them
 SMALL = 100_000  # as `methods.datc.SMALL`
 # Module of the method -> cost. Fitted by eye to processor time and peak memory of runs on one thread: a photograph
 # of 128x128, 256x256 and 512x512 with scratches over 5 % and with half of the pixels missing; 4000x3000 with scratches
 # over 1 %. Those of field, patches and auto: 1024x1024 in 16 regions and undivided with 60 % of the entries missing
-# and beneath letters; bands of 512x512 and 10980x10980 with stripes. Small ones of datc: two tensors of 10,000 and
+# and beneath letters; bands of 512x512 and 10980x10980 with stripes. Those of biharmonic, linear and nearest: 2048x2048
+# beneath letters and 1024x1024 with 30 % of the entries missing. Small ones of datc: two tensors of 10,000 and
 # 40,000 entries and a picture of 128x128, which took 420 to 1600 each. From `fbcp` on: pictures of 256x256 or 512x512
 # with half of the pixels missing alone.
 COSTS = {
-    "tdc_cli.methods.field": Cost(6, 10, 120e6, 50),
-    "tdc_cli.methods.biharmonic": Cost(0.4, 10, 80e6, 40, 2400),
+    "tdc_cli.methods.field": Cost(6, 10, 100e6, 50),
+    "tdc_cli.methods.biharmonic": Cost(0.1, 3, 80e6, 40, 900, coupled=0.16),
     "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300),
-    "tdc_cli.methods.auto": Cost(3, 36, 250e6, 60, first=15, near=16, deep=45),
-    "tdc_cli.methods.patches": Cost(3, 36, 250e6, 60, first=15, near=16),
+    "tdc_cli.methods.auto": Cost(3, 0, 250e6, 60, first=15, drafted=18, near=45, thin=17, deep=45),
+    "tdc_cli.methods.patches": Cost(3, 0, 250e6, 60, first=15, drafted=18, near=45, thin=17),
     "tdc_cli.methods.datc": Cost(100, 0, 200e6, 300, small=900),
     "tdc_cli.peers.fbcp": Cost(25, 0, 80e6, 500),
     "tdc_cli.peers.fbcp_image": Cost(15, 0, 80e6, 500),
@@ -75,34 +139,48 @@ COSTS = {
     "tdc_cli.peers.stdc": Cost(30, 0, 90e6, 145),
     "tdc_cli.peers.tsvd": Cost(33, 0, 90e6, 100),
     "tdc_cli.peers.spc": Cost(13, 0, 90e6, 60),
-    "tdc_cli.methods.opencv": Cost(0.1, 1.5, 80e6, 70),
-    "tdc_cli.methods.linear": Cost(0.1, 15, 90e6, 60, 340),
+    "tdc_cli.methods.opencv": Cost(0.4, 0.5, 80e6, 70),
+    "tdc_cli.methods.linear": Cost(0.1, 0.4, 90e6, 60, corner=15, space_corner=1200),
     "tdc_cli.methods.nearest": Cost(0.1, 0.1, 80e6, 40),
     "tdc_cli.peers.cp_masked": Cost(6, 0, 90e6, 120),
 }
 
 # Of what works otherwise on clips: 20 frames of 176x144 with strokes or text over 13 % of every second one (21 and 29
 # s), with 60 % of the entries missing (47 s) and under noise (44 s), and 20 frames of 192x108 beneath text (18 s). What
-# is copied: a logo of 220x90 in 48 frames of 1920x1080 (57 s).
-_COPIED = 15
+# is copied: a logo of 220x90 in 48 frames of 1920x1080 (57 s), and in 8 (10 s).
+_COPIED = 8
 CLIP_COSTS = dict.fromkeys(
     ("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 160, 250e6, 120, most=30, deep=_COPIED)
 ) | {"tdc_cli.methods.exemplar": replace(COSTS["tdc_cli.methods.exemplar"], missing=_COPIED)}  # fmt: skip
 
 
-def cost(method, entries, missing, deep=0, near=None, channels=1, *, learns=True):
+def around(entries, paths, measured):
+    """Seconds of one core for all entries of an input beside what the method takes.
+
+    Parameters
+    ----------
+    entries : int
+    paths : sequence of str
+        What is read and what is written.
+    measured : bool
+        Whether the result is compared with the truth.
+
+    Returns
+    -------
+    float
+    """
+    packed = sum(not path.endswith(".npy") for path in paths)
+    return 1e-6 * entries * (_THROUGH + _PACKED * packed + _MEASURED * measured)
+
+
+def cost(method, extent, *, learns=True):
     """Seconds of one core and bytes that completing a picture takes.
 
     Parameters
     ----------
     method : methods.Method
         A variant of another method costs what that one does.
-    entries, missing : int
-    deep : int
-        Missing entries inside of deep holes.
-    near : int or None
-        Entries near missing ones, these too; None: all.
-    channels : int
+    extent : Extent
     learns : bool
         False: of a region, what is learnt once is learnt elsewhere.
 
@@ -110,40 +188,36 @@ def cost(method, entries, missing, deep=0, near=None, channels=1, *, learns=True
     -------
     (float, float)
     """
-    together = missing / channels if method.by_channel else missing
-    near = entries if near is None else near
-    return _cost(COSTS[method.module], entries, missing, deep, together, near, FIRST if learns else 0)
+    return _cost(COSTS[method.module], method, extent, learns)
 
 
-def _cost(each, entries, missing, deep, together, near=0, first=FIRST):
-    """Seconds and bytes, of `together` missing entries at a time."""
-    rate = each.each if each.small is None or entries > SMALL else each.small
-    of_missing = min(each.missing * (missing - deep), each.most * entries) + each.deep * deep
-    of_missing += each.near * max(0, near - deep)
-    seconds = 1e-6 * (rate * entries + of_missing + each.first * min(entries, first)) if missing else 0.0
-    return seconds, each.space + each.space_each * entries + each.space_missing * together
-
-
-def clip_cost(method, entries, windows):
-    """Seconds of one core and bytes that completing a clip chunk by chunk takes.
-
-    Parameters
-    ----------
-    method : methods.Method
-    entries : int
-        Of a frame.
-    windows : list of tuple of int
-        Frames that the method sees of each chunk, entries in them that are to be estimated, and those of them inside of
-        deep holes.
-
-    Returns
-    -------
-    (float, float)
-    """
+def clip_cost(method, extents):
+    """Seconds of one core and bytes that completing a clip chunk by chunk takes, `extents` of what is seen of each."""
     each = CLIP_COSTS.get(method.module, COSTS[method.module])
-    found = [_cost(each, entries * frames, estimated, sum(deep), estimated / frames if method.by_channel else estimated)
-             for frames, estimated, *deep in windows]  # fmt: skip
+    found = [_cost(each, method, extent) for extent in extents]
     return sum(seconds for seconds, _ in found), max((space for _, space in found), default=0.0)
+
+
+def _cost(each, method, extent, learns=True):
+    entries, missing = extent.entries, extent.missing
+    if not missing:
+        return 0.0, each.space + each.space_each * entries
+    near = entries if extent.near is None else extent.near
+    apart, alike = (extent.apart, extent.alike) if method.by_channel else (1, 1)
+    rate = each.each if each.small is None or entries > SMALL else each.small
+    size = entries if extent.worked is None else extent.worked
+    of_each = max(each.missing, each.coupled * (missing / entries) ** 3 * math.sqrt(missing / apart))
+    of_missing = min(of_each * (missing - extent.deep), each.most * entries) + each.deep * extent.deep
+    of_each = each.thin if extent.thin and each.thin is not None else each.near
+    work = rate * size + (of_missing + each.corner * extent.corners) / alike
+    work += (ONE_CHANNEL if extent.apart == 1 else 1) * of_each * max(0, near - extent.deep)
+    if learns:
+        sampled = SAMPLED * extent.apart
+        work += each.first * min(size, FIRST) + (each.drafted * sampled if size > sampled else 0.0)
+    space = each.space + each.space_each * entries
+    filled = FILLED if each.coupled and 2 * missing > entries else 1
+    space += (filled * each.space_missing * missing + each.space_corner * extent.corners) / apart
+    return 1e-6 * work, space
 
 
 def too_much(path, space):

@@ -12,7 +12,7 @@ from ..errors import ConfigError, InputError, MaskError
 from ..media.stored import Stored
 from ..memory import budget
 from ..names import PICTURE
-from .cost import clip_cost, cost, process_space, words_of
+from .cost import Extent, around, clip_cost, cost, process_space, words_of
 from .regions import SAMPLE, SAMPLES, Region, divide, tiled, tiles, whole_boxes
 from .solve import estimates_known, gives_uncertainty
 
@@ -90,11 +90,12 @@ def _of_frame(request, method, config, incomplete, seen):
     source, entries, known = incomplete.source, incomplete.entries, estimates_known(config)
     count, allowed = int(seen.counts[0]), budget(request.memory)
     box = ((0, 1), *((0, n) for n in source.shape[:2]))
+    everything = Extent(entries, count) if seen.coverage is None else _extent(seen, source, box[1:], known)
+    beside = _beside(request, incomplete)
+    seconds, space = cost(method, everything)
+    seconds += beside
     if not count and not known:
-        return Division((), False, 1, *cost(method, entries, count))
-    channels = 1 if request.kind != PICTURE else entries // int(np.prod(source.shape[:2]))
-    near = entries if known or seen.coverage is None else seen.coverage.near(*box[1:])
-    seconds, space = cost(method, entries, count, _deep(seen, channels, count), near, channels)
+        return Division((), False, 1, seconds, space)
     whole = Division((Region(box, box),), False, 1, seconds, space)
     margin = method.margin(config) if request.kind == PICTURE else None
     if request.region is not None and request.region != "whole" and margin is None:
@@ -107,24 +108,25 @@ def _of_frame(request, method, config, incomplete, seen):
     small = int(np.prod(source.shape[:2])) <= WHOLE and space <= REGION_BYTES
     if request.region is None and small and (allowed is None or space <= allowed):
         return whole
-    held = _held(request, method, config, incomplete)
+    held, before = _held(request, method, config, incomplete)
     undivided = whole_boxes(seen.undivided, margin)
 
     def cut(side):
         planes = tiles(seen.coverage, side, margin, everything=known, undivided=undivided)
-        return tiled((whole.regions[0],), planes), [_estimated(seen, channels, plane, known) for _, plane in planes]
+        return tiled((whole.regions[0],), planes), [_extent(seen, source, plane, known) for _, plane in planes]
 
     sides = SIDES if request.region is None else (request.region,)
-    usual = next((side for side in sides if _largest(method, cut(side)[1], channels) <= REGION_BYTES), sides[-1])
+    usual = next((side for side in sides if _largest(method, cut(side)[1]) <= REGION_BYTES), sides[-1])
     for side in sides[sides.index(usual) :]:
         regions, windows = cut(side)
-        largest = _largest(method, windows, channels)
-        if allowed is None or held + largest <= allowed:
+        largest = _largest(method, windows)
+        needed = max(before, held + largest)
+        if allowed is None or needed <= allowed:
             break
     else:
         raise InputError(
-            f"{source.path}: takes about {words_of(held + largest)} of memory in regions of {side} pixels, and may "
-            f"take {words_of(allowed)}; give {_more(held + largest)}, or try a part of it"
+            f"{source.path}: takes about {words_of(needed)} of memory in regions of {side} pixels, and may take "
+            f"{words_of(allowed)}; give {_more(needed)}, or try a part of it"
         )
     workers = max(1, min(request.jobs, len(regions)))
     while workers > 1 and allowed is not None and _together(held, largest, workers) > allowed:
@@ -137,24 +139,30 @@ def _of_frame(request, method, config, incomplete, seen):
         )
     if workers < min(request.jobs, len(regions)):
         notes.append(f"{workers} regions are worked on at a time, to keep to {words_of(allowed)} of memory")
-    sampled = min(SAMPLES * SAMPLE**2 * channels, entries)
-    seconds = (
-        sum(cost(method, *window, learns=False)[0] for window in windows)
-        + cost(method, sampled, round(sampled * count / entries), near=round(sampled * near / entries))[0]
-    )
-    return Division(regions, True, workers, seconds, _together(held, largest, workers), tuple(notes))
+    sampled = min(1.0, SAMPLES * SAMPLE**2 / np.prod(source.shape[:2]))
+    seconds = beside + sum(cost(method, window, learns=False)[0] for window in windows)
+    seconds += cost(method, everything.part(sampled))[0]
+    space = max(before, _together(held, largest, workers))
+    return Division(regions, True, workers, seconds, space, tuple(notes))
+
+
+def _beside(request, incomplete):
+    """Seconds that all entries take beside the method."""
+    paths = [str(path) for path in (request.input, request.output)]
+    return around(incomplete.entries * incomplete.source.count, paths, incomplete.truth is not None)
 
 
 def _held(request, method, config, incomplete):
-    """Bytes of what is held of a picture beside the regions: its colours as read and as written, what is observed,
-    deviations, the truth.
+    """Bytes of what is held of a picture beside the regions, and of all that is there before their turn comes.
+
+    Held are its colours as read and as written, what is observed, deviations, the truth.
     """
     source, entries = incomplete.source, incomplete.entries
     drawn = _DRAWN * entries if request.missing_ratio else 0
     if isinstance(source.media.values, Stored):
         by_entry = incomplete.holes.looks or request.missing_ratio
         marks = _MARKS * (entries if by_entry else int(np.prod(source.shape[:2])))
-        return max(marks, drawn) + (0 if request.reference is None else source.dtype.itemsize * entries)
+        return max(marks, drawn) + (0 if request.reference is None else source.dtype.itemsize * entries), 0
     each = 3 * source.dtype.itemsize + 1
     if gives_uncertainty(method, config) and (request.uncertainty or request.panel or request.html):
         each += 8 if source.dtype == np.float64 else 4
@@ -164,12 +172,12 @@ def _held(request, method, config, incomplete):
         each += 12
     if request.reference is not None:
         each += source.dtype.itemsize
-    return max(each * entries, source.dtype.itemsize * entries + drawn)
+    return each * entries, process_space() + source.dtype.itemsize * entries + drawn
 
 
-def _largest(method, windows, channels):
+def _largest(method, windows):
     """Bytes of the region that takes most, with its process."""
-    return max(cost(method, *window, channels)[1] for window in windows)
+    return max(cost(method, window)[1] for window in windows)
 
 
 def _together(held, largest, workers):
@@ -177,13 +185,36 @@ def _together(held, largest, workers):
     return held + largest if workers == 1 else held + process_space() + workers * largest
 
 
-def _estimated(seen, channels, plane, known=False):
-    """Entries of what is seen of a tile, those of them that are to be filled, of these the ones inside of deep holes,
-    and those near what is to be filled; where `known` ones are estimated too, all are near.
+def _extent(seen, source, plane, known=False):
+    """`Extent` of what is seen of a tile, ``((row, end), (column, end))``; where `known` entries are estimated too, all
+    are near missing ones.
     """
-    size, missing = channels * int(np.prod([end - start for start, end in plane])), seen.coverage.within(*plane)[0]
-    near = size if known else seen.coverage.near(*plane)
-    return size, missing, _deep(seen, channels, missing, plane), near
+    channels = int(np.prod(source.colour_shape[2:]))
+    missing, observed = seen.coverage.within(*plane)
+    size, deep = channels * _pixels(plane), _deep(seen, channels, missing, plane)
+    if deep and not known:
+        plane = seen.coverage.around(*plane, BESIDE)
+    return Extent(
+        size,
+        missing,
+        worked=channels * _pixels(plane),
+        deep=deep,
+        near=size if known else seen.coverage.near(*plane),
+        corners=min(observed, seen.coverage.corners(missing)),
+        thin=seen.coverage.thin,
+        apart=channels,
+        alike=_alike(seen, channels),
+    )
+
+
+def _pixels(plane):
+    """Of ``((row, end), (column, end))``."""
+    return int(np.prod([end - start for start, end in plane]))
+
+
+def _alike(seen, channels):
+    """How many channels have the same holes: all, or each its own."""
+    return channels if seen.counts.sum() == channels * seen.pixels.sum() else 1
 
 
 def _deep(seen, channels, missing, plane=()):
@@ -224,8 +255,10 @@ def _of_clip(request, method, config, incomplete, seen):
     planes = _planes(request, method, config, incomplete, seen, most, undivided)
     notes = []
     if planes and not request.chunk:
-        sizes = [(*_estimated(seen, channels, plane)[:2], UNDIVIDED_BYTES) for _, plane in undivided]
-        entire = (_estimated(seen, channels, plane)[0] for used, plane in planes if (used, plane) not in undivided)
+        sizes = [
+            (channels * _pixels(plane), seen.coverage.within(*plane)[0], UNDIVIDED_BYTES) for _, plane in undivided
+        ]
+        entire = (channels * _pixels(plane) for used, plane in planes if (used, plane) not in undivided)
         sizes += [(size, size, CLIP_BYTES) for size in entire]
         usual = min(_usual_length(method, *size) for size in sizes)
         most = usual
@@ -238,22 +271,29 @@ def _of_clip(request, method, config, incomplete, seen):
             )
     regions = divide(changed, incomplete.begin, incomplete.end, most, method.context, source.shape[:2])
     _check_regions(incomplete, seen, method, regions, most)
-    windows = [(r.stop - r.start, int(estimated[r.start : r.stop].sum())) for r in regions]
-    if not planes:
-        windows = [(n, m, _deep(seen, n * channels, m)) for n, m in windows]
-        seconds, space = clip_cost(method, entries, windows)
-        _check_clip(request, source, space)
-        return Division(regions, False, _workers(request, regions, space), seconds, space)
-    total, parts = max(1, int(seen.coverage.missing.sum())), []
-    for _, plane in planes:
-        size, missing, *_ = _estimated(seen, channels, plane)
-        counts = [(n, min(n * size, round(m * missing / total) if not known else n * size)) for n, m in windows]
-        parts.append(clip_cost(method, size, [(n, m, _deep(seen, n * channels, m, plane)) for n, m in counts]))
-    regions = tiled(regions, planes)
-    space = max(space for _, space in parts)
+    counts = [(r.stop - r.start, int(estimated[r.start : r.stop].sum())) for r in regions]
+    whole, total = tuple((0, n) for n in source.shape[:2]), max(1, int(seen.counts.sum()))
+    extents = []
+    for _, plane in planes or [(whole, whole)]:
+        size, share = channels * _pixels(plane), seen.coverage.within(*plane)[0] / total
+        for frames, count in counts:
+            missing = frames * size if known else min(frames * size, count * share)
+            extents.append(
+                Extent(
+                    frames * size,
+                    missing,
+                    deep=_deep(seen, frames * channels, missing, plane),
+                    corners=seen.coverage.corners(missing),
+                    apart=frames,
+                    alike=_alike(seen, channels),
+                )
+            )
+    seconds, space = clip_cost(method, extents)
+    seconds += _beside(request, incomplete)
     _check_clip(request, source, space)
-    seconds = sum(seconds for seconds, _ in parts)
-    return Division(regions, True, _workers(request, regions, space), seconds, space, tuple(notes))
+    if planes:
+        regions = tiled(regions, planes)
+    return Division(regions, bool(planes), _workers(request, regions, space), seconds, space, tuple(notes))
 
 
 def _check_clip(request, source, space):
@@ -294,17 +334,18 @@ def _planes(request, method, config, incomplete, seen, most, undivided):
     frames = wanted + 2 * method.context
     if (
         request.region is None
-        and clip_cost(method, entries, [(frames, frames * int(seen.counts.max()))])[1] <= REGION_BYTES
+        and clip_cost(method, [Extent(frames * entries, frames * int(seen.counts.max()), apart=frames)])[1]
+        <= REGION_BYTES
     ):
         return []
     for side in CLIP_SIDES if request.region is None else (request.region,):
         planes = tiles(seen.coverage, side, margin, everything=known, undivided=undivided)
         others = [plane for used, plane in planes if (used, plane) not in undivided]
-        sizes = [_estimated(seen, entries // pixels, plane)[0] for plane in others] or [0]
+        sizes = [entries // pixels * _pixels(plane) for plane in others] or [0]
         if request.region is not None:
             return planes
         least = min(wanted, LEAST_FRAMES) + 2 * method.context
-        if clip_cost(method, max(sizes), [(least, least * max(sizes))])[1] <= CLIP_BYTES:
+        if clip_cost(method, [Extent(least * max(sizes), least * max(sizes), apart=least)])[1] <= CLIP_BYTES:
             break
     return planes if max(sizes) < entries else []
 
@@ -316,7 +357,8 @@ def _usual_length(method, entries, densest, allowed=None):
     """
     allowed = REGION_BYTES if allowed is None else allowed
     for most in range(method.chunk, 1, -1):
-        _, space = clip_cost(method, entries, [(most + 2 * method.context, (most + 2 * method.context) * densest)])
+        frames = most + 2 * method.context
+        _, space = clip_cost(method, [Extent(frames * entries, frames * densest, apart=frames)])
         if space <= allowed:
             return most
     return 1

@@ -14,6 +14,8 @@ from ..methods import DEEP
 
 # Side of the blocks of pixels by which it is known where something is missing.
 BLOCK = 8
+# Strokes that are wider are deeper than `patches.schedule.TUNED.deep`.
+THIN = 5
 # Parts of a large picture from which is decided what is decided once: their side in pixels, and how many there are.
 SAMPLE, SAMPLES = 256, 4
 # The least share of observed entries that a sample should have.
@@ -105,6 +107,9 @@ class Coverage:
         Observed entries.
     known : (h, w, c) ndarray of bool
         Whether any entry is observed; `c` is 1 unless channels stand by themselves.
+    changes : (2,) ndarray of int
+        Pairs of neighbours in a column and in a row, of a channel, of which one alone is to be filled: how ragged the
+        holes are.
     """
 
     def __init__(self, shape, by_channel):
@@ -114,6 +119,7 @@ class Coverage:
         self._channels = int(np.prod(shape[2:], dtype=np.int64))
         self.missing, self.seen = np.zeros((2, *blocks), dtype=np.int64)
         self.known = np.zeros((*blocks, self._channels if by_channel else 1), dtype=bool)
+        self.changes = np.zeros(2, dtype=np.int64)
 
     def add(self, observed, absent, row=0):
         """Take in rows of a frame from number `row` on, a multiple of `BLOCK`: what is observed, and what is to be
@@ -124,11 +130,30 @@ class Coverage:
         counts, missing = (_sums(a, starts) for a in (observed, absent))
         self.missing[place] += missing
         self.seen[place] += counts
+        self.changes += [
+            np.count_nonzero(one != other)
+            for one, other in ((absent[1:], absent[:-1]), (absent[:, 1:], absent[:, :-1]))
+        ]
         if self._by_channel:
             any_row = np.logical_or.reduceat(observed.reshape(*observed.shape[:2], -1), starts[0], axis=0)
             self.known[place] |= np.logical_or.reduceat(any_row, starts[1], axis=1)
         else:
             self.known[place] |= counts[..., None] > 0
+
+    def corners(self, missing):
+        """How many known entries lie beside `missing` of the entries to be filled, about: those beside scattered ones
+        have several such neighbours, those at the corners of a hole none.
+        """
+        return int(self.changes.sum()) * missing / max(1, int(self.missing.sum()))
+
+    @property
+    def thin(self):
+        """Whether what is to be filled are strokes, as `patches.calibrate.are_strokes` has it, of `THIN` pixels at most
+        on the average.
+        """
+        missing, least, most = int(self.missing.sum()), int(self.changes.min()), int(self.changes.max())
+        share = missing / max(1, missing + int(self.seen.sum()))
+        return 1 - least / max(1, 2 * missing) > (1 + share) / 2 and 2 * missing <= THIN * most
 
     def add_whole(self):
         """Take in a frame of which everything is observed."""
@@ -159,6 +184,15 @@ class Coverage:
             return tuple((0, n) for n in self.size)
         sides = [np.flatnonzero(self.missing.any(axis=axis)) for axis in (1, 0)]
         return tuple((BLOCK * int(side[0]), min(BLOCK * int(side[-1] + 1), n)) for side, n in zip(sides, self.size))
+
+    def around(self, rows, columns, margin):
+        """Rows and columns of a box about all that is to be filled in another, and `margin` pixels more of that."""
+        place = _blocks(*rows), _blocks(*columns)
+        sides = (np.flatnonzero(self.missing[place].any(axis=axis)) for axis in (1, 0))
+        return tuple(
+            (max(a, a + BLOCK * int(side[0]) - margin), min(b, a + BLOCK * int(side[-1] + 1) + margin))
+            for side, (a, b) in zip(sides, (rows, columns))
+        )
 
     def within(self, rows, columns):
         """Entries to be filled and observed ones in a box, (int, int), by the blocks that begin in it."""

@@ -28,7 +28,8 @@ def report(plan, answers, works, measures, timing):
     timing : dict
         ``write`` and ``total``, seconds.
     """
-    facts = [plan.store.facts(region) for region in plan.regions]
+    of_each = [[answer.store.facts(region) for region in answer.regions] for answer in answers]
+    facts = of_each[0]
     measured, reasons = None, []
     if measures is not None:
         measured, reasons = measures.result()
@@ -37,8 +38,7 @@ def report(plan, answers, works, measures, timing):
     only = facts[0] if len(facts) == 1 else dict.fromkeys(_OF_ONE)
     if len(facts) > 1 and any(fact[name] for fact in facts for name in _OF_ONE):
         reasons = [*reasons, f"rank, mixture and diagnostics are null: the input was completed in {len(facts)} regions"]
-    of_all = [answer.store.facts(region) for answer in answers for region in plan.regions]
-    warnings = {text: None for fact in of_all for text in fact["warnings"]}
+    warnings = {text: None for each in of_each for fact in each for text in fact["warnings"]}
     warnings |= {text: None for work in works for text in work.notes}
     levels = [fact["noise_std"] for fact in facts if fact["noise_std"] is not None]
     uncertainty = None
@@ -121,8 +121,9 @@ def _named(request):
 def _alike(answers):
     """A line on how little several answers differ where nothing was invented or drawn in any of them; else none."""
     first, *others = answers
-    invented = any(answer.store.facts(region)["invented"] for answer in answers for region in first.regions)
-    if not others or invented or first.request.grain:
+    if not others or first.request.grain:
+        return []
+    if any(answer.store.facts(region)["invented"] for answer in answers for region in first.regions):
         return []
     most = 0
     for region in first.regions:

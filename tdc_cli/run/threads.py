@@ -36,11 +36,11 @@ def limited(count):
 
 @contextlib.contextmanager
 def _limited_pools(count):
-    from threadpoolctl import threadpool_limits
+    from .. import pools
 
     numba = sys.modules.get("numba")  # never imported here: a method without kernels should not wait for it
     before = numba.get_num_threads() if numba else None
-    with threadpool_limits(count):
+    with pools.limited(count):
         if numba:
             numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
         try:
