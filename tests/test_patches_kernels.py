@@ -114,7 +114,7 @@ def tapered(rng, length):
     return factor @ factor.T / np.outer(lengths, lengths)
 
 
-def check_estimate(arguments, shape):
+def check_estimate(arguments, shape, uncertain=False):
     """That `kernels.estimate` gives what its twin does, with variances and without."""
     found, variances = np.empty((2, *shape), np.float32)
     twin, twin_variances = np.empty((2, *shape))
@@ -125,6 +125,12 @@ def check_estimate(arguments, shape):
     again = np.empty(shape, np.float32)
     kernels.estimate(*arguments, again, np.empty((0, 0, 0), np.float32))
     np.testing.assert_allclose(again, found, rtol=1e-5, atol=1e-5)
+    if uncertain:
+        groups, twin_groups = np.empty((shape[0], 1, shape[2]), np.float32), np.empty((shape[0], 1, shape[2]))
+        kernels.estimate(*arguments, again, groups)
+        reference.estimate(*arguments, twin, twin_groups)
+        np.testing.assert_allclose(again, found, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(groups, twin_groups, rtol=1e-2, atol=1e-4)
 
 
 def positions(image, size, stride=3, frames=1, depth=1):
@@ -212,7 +218,7 @@ def test_estimate(picture, rng, noise, members, uncertain, depth, estimated):
     shape = (len(groups), estimated or members, length)
     taper = tapered(rng, length)
     arguments = image, data, groups, FRAME, depth, 4, taper, np.float32(0.01), np.float32(noise), uncertain, False
-    check_estimate(arguments, shape)
+    check_estimate(arguments, shape, uncertain)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.03])
@@ -283,16 +289,15 @@ def test_shrink(rng, members, noise):
     np.testing.assert_allclose(variances, twin_variances, rtol=1e-3)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weights", [0, 1, 6])
 @pytest.mark.parametrize("squared", [False, True])
 @pytest.mark.parametrize("depth", [1, 2])
-def test_add_up(picture, rng, weighted, squared, depth):
+def test_add_up(picture, rng, weights, squared, depth):
     image = picture[0]
     groups = rng.choice(positions(image, 4, 1, frames=2, depth=depth), (9, 6)).astype(np.int32)
     patches = rng.standard_normal((9, 6, depth * 48)).astype(np.float32)
-    variances = rng.standard_normal(patches.shape if weighted else (0, 0, 0)).astype(
-        np.float32
-    )  # rounding can make some negative
+    shape = (9, weights, depth * 48) if weights else (0, 0, 0)
+    variances = rng.standard_normal(shape).astype(np.float32)  # rounding can make some negative
     found, twin = (
         tuple(np.zeros(image.shape if wanted else (0, 0, 0)) for wanted in (True, True, squared)) for _ in range(2)
     )

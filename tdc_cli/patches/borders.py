@@ -12,19 +12,19 @@ import numpy as np
 from .. import field
 
 # Lines beside a border that tell what it would be without a tone of its own.
-STRIP = 12
+STRIP = 8
 # Fewest observed entries of a line, in a channel, that are looked at.
-FEWEST = 12
+FEWEST = 16
 # Least gain in the logarithm of the squared errors, the mean of all channels, for which a line has a tone of its own.
-LEAST_GAIN = math.log(2)
+LEAST_GAIN = math.log(3)
 
 
 def tones(values, observed, noise_variance):
     """What the border lines of a picture have beyond the tone of the lines beside them.
 
     What the field continues from the lines beside a border line, ``u``, is compared with its observed entries ``y``,
-    channel by channel. It has a tone of its own where ``a + b u``, by least squares, leaves less than half of the
-    squared error of ``u``.
+    channel by channel. It has a tone of its own where ``a + b u``, by least squares, leaves less than a third of
+    the squared error of ``u``.
 
     Parameters
     ----------

@@ -119,7 +119,7 @@ class Tuned:
     # Passes in all: usually, where more than `sparse` is missing, and where holes are strokes, which change little
     # after the first few.
     passes: int = 15
-    sparse_passes: int = 15
+    sparse_passes: int = 13
     stroke_passes: int = 9
     # First ridge of strokes.
     stroke_ridge: float = 1e-2
@@ -234,7 +234,7 @@ def schedule_for(observed, config, wanted=None):
     )  # fmt: skip
     again = _denser(late, back, TUNED.dense, config)
     end = _denser(replace(late, estimated=TUNED.more_estimated), last, TUNED.densest, config)
-    wide_end = _denser(wider, last, TUNED.densest, config) if wide else end
+    wide_end = _denser(wider, last, TUNED.dense, config) if wide else end
     schedule = Schedule(
         _without_empty(main, wider), _without_empty(again, wide_end, _denser(finer, fine, TUNED.dense, config))
     )
