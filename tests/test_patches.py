@@ -806,7 +806,7 @@ def test_stages_follow_the_holes():
     deep[20:40, 20:40] = False
     usual, sparse = scattered((60, 60, 3)), scattered((60, 60, 3), 0.9)
     assert stages_of(usual) == [[(6, 64, 6, 10)], [(6, 64, 4, 3), (6, 64, 3, 1), (4, 32, 3, 1)]]
-    assert stages_of(sparse) == [[(6, 48, 6, 9), (8, 48, 8, 1)], [(6, 48, 4, 3), (8, 48, 4, 1), (4, 32, 3, 1)]]
+    assert stages_of(sparse) == [[(6, 48, 6, 7), (8, 48, 8, 1)], [(6, 48, 4, 3), (8, 48, 5, 1), (4, 32, 3, 1)]]
     assert stages_of(thin) == [[(6, 64, 6, 6)], [(6, 64, 4, 2), (6, 64, 3, 1)]]
     assert stages_of(deep) == [[(8, 96, 8, 6)], [(8, 96, 5, 2), (8, 96, 4, 1)]]
     assert (
@@ -849,7 +849,7 @@ def test_border_lines_with_a_tone_of_their_own_are_completed_in_it(side):
     def turned(array):
         return np.rot90(array, side)
 
-    clean = photograph("chelsea", 60, 60, 48, 48)
+    clean = photograph("chelsea", 60, 60, 64, 64)
     truth = turned(clean.copy())
     truth[0] = [0.1, 0.0, 0.3] + [0.4, 0.6, 0.3] * truth[0]
     truth, observed = np.rot90(truth, -side), scattered(clean.shape, 0.7)
@@ -857,7 +857,7 @@ def test_border_lines_with_a_tone_of_their_own_are_completed_in_it(side):
     tones = borders.tones(values, observed, 0.0)
     assert np.sqrt(np.mean((turned(tones) - turned(truth - clean))[0] ** 2)) < 0.04
     assert not turned(tones)[1:].any() and not borders.tones(clean, observed, 0.0).any()
-    done = patches.complete(values, observed, patches.Config(passes=4, start="field"), rng=rng())
+    done = patches.complete(values, observed, patches.Config(passes=3, start="field", calibrate=False), rng=rng())
     np.testing.assert_array_equal(done.mean[observed], truth[observed])
     own, beside = (psnr(turned(done.mean)[k], turned(truth)[k], ~turned(observed)[k]) for k in (0, 1))
     assert own > beside

@@ -24,7 +24,7 @@ def tones(values, observed, noise_variance):
 
     What the field continues from the lines beside a border line, ``u``, is compared with its observed entries ``y``,
     channel by channel. It has a tone of its own where ``a + b u``, by least squares, leaves less than a third of
-    the squared error of ``u``.
+    the squared error of ``u``, and of the next line does not: else all lines differ so.
 
     Parameters
     ----------
@@ -42,22 +42,23 @@ def tones(values, observed, noise_variance):
     found = np.zeros(values.shape)
     # Rows and columns from each of the four sides.
     for turn in (lambda a: a, lambda a: a[::-1], lambda a: a.swapaxes(0, 1), lambda a: a.swapaxes(0, 1)[::-1]):
-        y, seen, tone = (turn(a)[:STRIP] for a in (values - found, observed, found))
-        tone[0] += _tone(y, seen, noise_variance)
+        y, seen, tone = (turn(a) for a in (values - found, observed, found))
+        gain, own = _tone(y[:STRIP], seen[:STRIP], noise_variance)
+        if gain > LEAST_GAIN > _tone(y[1 : STRIP + 1], seen[1 : STRIP + 1], noise_variance)[0]:
+            tone[0] += own
     return found
 
 
 def _tone(values, observed, noise_variance):
-    """`tones` of the first of some rows, (W, C)."""
+    """What the first of some rows would have, (W, C), and the gain by that; 0 where too little is known."""
     first = np.zeros_like(observed)
-    first[0] = True
+    first[:1] = True
     kept = observed & ~first
-    nothing = np.zeros(values.shape[1:])
-    told = [c for c in range(values.shape[2]) if observed[0, :, c].sum() >= FEWEST and kept[..., c].any()]
-    if not told or len(values) < 2:
-        return nothing
+    told = [c for c in range(values.shape[2]) if observed[:1, :, c].sum() >= FEWEST and kept[..., c].any()]
+    if not told:
+        return 0.0, 0.0
     continued = field.solve(values, kept, noise_variance, wanted=first).mean[0]
-    tone, counts, gains = nothing.copy(), [], []
+    tone, counts, gains = np.zeros(continued.shape), [], []
     for c in told:
         seen = observed[0, :, c]
         y, u = values[0, seen, c], continued[seen, c]
@@ -68,4 +69,4 @@ def _tone(values, observed, noise_variance):
         before, after = (np.log(max(np.sum(e**2), least)) for e in (y - u, y - u - tone[seen, c]))
         counts.append(len(y))
         gains.append(before - after)
-    return tone if np.average(gains, weights=counts) > LEAST_GAIN else nothing
+    return np.average(gains, weights=counts), tone
