@@ -859,8 +859,7 @@ def test_border_lines_with_a_tone_of_their_own_are_completed_in_it(side):
     assert not turned(tones)[1:].any() and not borders.tones(clean, observed, 0.0).any()
     done = patches.complete(values, observed, patches.Config(passes=3, start="field", calibrate=False), rng=rng())
     np.testing.assert_array_equal(done.mean[observed], truth[observed])
-    own, beside = (psnr(turned(done.mean)[k], turned(truth)[k], ~turned(observed)[k]) for k in (0, 1))
-    assert own > beside
+    assert psnr(turned(done.mean)[0], turned(truth)[0], ~turned(observed)[0]) > 30  # with the line as it is 25 to 27
 
 
 def test_the_depth_of_holes_is_the_distance_from_their_edge():
