@@ -171,11 +171,14 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
         covariance = np.cov(now.T, bias=True) * taper + ridge * np.eye(now.shape[1])
         pairs = [(y, ~np.isnan(y)) for y in _patches(data, group[: estimates.shape[1]], frame, depth, size)]
         if uncertain:
-            covariance = covariance + taper * np.mean([_left_open(covariance, o, noise) for _, o in pairs], axis=0)
+            left_open = np.mean([_left_open(covariance, o, noise) for _, o in pairs[:16]], axis=0)
+            covariance = covariance + taper * left_open
+            if variances.shape[1] == 1:
+                variances[g] = np.diag(left_open)
         for k, (y, o) in enumerate(pairs):
             gain = np.linalg.solve(covariance[np.ix_(o, o)] + noise * np.eye(o.sum()), covariance[o]).T
             estimates[g, k] = mean + gain @ (y[o] - mean[o])
-            if len(variances):
+            if variances.shape[1] > 1:
                 variances[g, k] = np.diag(_left_open(covariance, o, noise))
 
 
@@ -248,7 +251,8 @@ def shrink(image, groups, frame, depth, size, noise, estimates, variances):
 
 def add_up(groups, estimates, variances, frame, depth, size, floor, total, weight, squares):
     width = total.shape[2]
-    variances = np.maximum(variances, 0) if len(variances) else np.zeros_like(estimates)
+    variances = np.maximum(variances, 0) if len(variances) else np.zeros((len(estimates), 1, estimates.shape[2]))
+    variances = np.broadcast_to(variances, estimates.shape)
     equal = not variances.any()
     shape = (*estimates.shape[:2], depth, len(total), size, size)
     estimates, variances = estimates.reshape(shape), variances.reshape(shape)

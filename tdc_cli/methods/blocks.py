@@ -50,7 +50,3 @@ class Progress:
     def __call__(self):
         self.done += 1
         self.monitor(self.done, self.total, "pass")
-
-    def leave_out(self, passes):
-        """Expect so many passes less."""
-        self.total -= self.blocks * passes

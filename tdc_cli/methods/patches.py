@@ -13,9 +13,9 @@ import numpy as np
 
 from .. import field
 from ..errors import ConfigError
-from ..patches import calibrate
+from ..patches import borders, calibrate
 from ..patches.refine import scale_of
-from ..patches.schedule import TUNED, Settings, schedules_for, validation_windows
+from ..patches.schedule import TUNED, Schedule, Settings, schedule_for, validation_windows
 from . import Completion, Part, datc, patches_clip, silent
 from .blocks import Progress, blocks, refine_blocks
 from .parameters import Parameters, frame_mode, noise_level, parameter
@@ -95,7 +95,7 @@ class Shared:
     prior : field.Prior
     units : tuple of (float, float)
         Centre and spread of every block of channels.
-    schedules : tuple of Schedule
+    schedule : Schedule
     scale : calibrate.Scale or None
     factor : float
         Of the standard deviations, for what the last passes bettered.
@@ -108,7 +108,7 @@ class Shared:
 
     prior: field.Prior
     units: tuple
-    schedules: tuple
+    schedule: Schedule
     scale: calibrate.Scale | None
     factor: float
     verdict: dict | None
@@ -135,7 +135,7 @@ def share(samples, config, *, rng, monitor=silent, left_out=None):
     config = replace(config, start="field")
     samples = [tuple(a.reshape(*a.shape[:2], -1) for a in sample) for sample in samples]
     values, observed, wanted = (np.concatenate(arrays, axis=1) for arrays in zip(*samples))
-    schedules = schedules_for(observed, config, wanted)
+    schedule = schedule_for(observed, config, wanted)
     prior = field.fit(
         [(v, o) for v, o, _ in samples], None if config.noise_std == "auto" else float(config.noise_std) ** 2
     )
@@ -145,26 +145,23 @@ def share(samples, config, *, rng, monitor=silent, left_out=None):
         else (float(prior.offset[b].mean()), prior.scale)
         for b in blocks(values)
     )
-    first = Shared(prior, units, tuple(schedules), None, 1.0, None, int(rng.integers(2**32)), ())
-    noise = prior.noise_variance
-    if not config.calibrate and len(schedules) == 1:
-        return first
-    progress = Progress(monitor, len(blocks(values)), len(samples) * sum(s.passes for s in schedules))
-    held = [calibrate.hold_out(o, TUNED.held_out, rng, TUNED.most_held_out, w) for _, o, w in samples]
-    drafts = [_draft(v, o, w, h, schedules, noise, config, rng, progress, Part((0, 0), first), left_out)
-              for (v, o, w), h in zip(samples, held)]  # fmt: skip
-    best, errors, spreads = _best(drafts)
-    first = replace(first, schedules=tuple(schedules[: best + 1]))
+    first = Shared(prior, units, schedule, None, 1.0, None, int(rng.integers(2**32)), ())
     if not config.calibrate:
         return first
+    noise = prior.noise_variance
+    progress = Progress(monitor, len(blocks(values)), len(samples) * schedule.passes)
+    held = [calibrate.hold_out(o, TUNED.held_out, rng, TUNED.most_held_out, w) for _, o, w in samples]
+    drafts = [_draft(v, o, w, h, schedule, noise, config, rng, progress, Part((0, 0), first), left_out)
+              for (v, o, w), h in zip(samples, held)]  # fmt: skip
+    errors, spreads = _held_out(drafts)
     scale = calibrate.fit_scale(errors, spreads, noise)
     factor = 1.0
     if scale is not None:
         changes = []
         for (v, o, w), draft in zip(samples, drafts):
             worth = _worth(o, w, left_out)
-            finished, _ = _finished(v, o, worth, draft, best, noise, rng, progress, Part((0, 0), first))
-            changes.append((finished - draft.result(best))[worth])
+            finished, _ = _finished(v, o, worth, draft, noise, rng, progress, Part((0, 0), first))
+            changes.append((finished - draft.result())[worth])
         factor = calibrate.factor_of_last_passes(np.concatenate(changes), errors, noise)
     return replace(first, scale=scale, factor=factor, verdict=_verdict(errors, spreads, noise, rng),
                    warnings=_uncalibrated(scale, errors))  # fmt: skip
@@ -200,7 +197,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, wanted=N
 
 def _completed(values, observed, wanted, config, rng, monitor, left_out):
     """`complete` of (H, W, C) values of order 1."""
-    schedules = schedules_for(observed, config, wanted)
+    schedule = schedule_for(observed, config, wanted)
     windows = validation_windows(observed, rng, wanted) if config.calibrate or config.start == "auto" else []
     worth = _worth(observed, wanted, left_out)
     hopeless = max(values.shape[:2]) > TUNED.longest_global or worth.mean() < TUNED.least_missing_global
@@ -208,46 +205,34 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
         config = replace(config, start="field")
         windows = windows if config.calibrate else []
     squares = len(windows) if len(windows) > 1 else 0
-    progress = Progress(
-        monitor, len(blocks(values)), squares * _draft_passes(schedules) + sum(s.passes for s in schedules)
-    )
+    of_draft = sum(stage.passes for stage in schedule.draft)
+    progress = Progress(monitor, len(blocks(values)), squares * of_draft + schedule.passes)
     if config.noise_std == "auto":
         config = replace(config, noise_std=math.sqrt(field.solve(values, observed, None).noise_variance))
     noise = float(config.noise_std) ** 2
+    given, tones = values, borders.tones(values, observed, noise)
+    values = given - tones
 
     held = [calibrate.hold_out(observed[w], TUNED.held_out, rng, TUNED.most_held_out, wanted[w]) for w in windows]
-    drafts = [_draft(values[w], observed[w], wanted[w], h, schedules, noise, config, rng, progress, left_out=left_out)
+    drafts = [_draft(values[w], observed[w], wanted[w], h, schedule, noise, config, rng, progress, left_out=left_out)
               for w, h in zip(windows, held)]  # fmt: skip
-    best, errors, spreads = _best(drafts)
-    progress.leave_out(
-        sum(s.passes for s in schedules[best + 1 :]) - (0 if squares else _draft_passes(schedules[best + 1 :]))
-    )
-    schedules = schedules[: best + 1]
+    errors, spreads = _held_out(drafts)
     if len(drafts) == 1:
         (draft,) = drafts
     else:
-        draft = _draft(
-            values,
-            observed,
-            wanted,
-            np.zeros_like(observed),
-            schedules,
-            noise,
-            config,
-            rng,
-            progress,
-            left_out=left_out,
-        )
+        nothing = np.zeros_like(observed)
+        draft = _draft(values, observed, wanted, nothing, schedule, noise, config, rng, progress, left_out=left_out)
     scale = calibrate.fit_scale(errors, spreads, noise)
 
-    estimate, weight = _finished(values, observed, worth, draft, best, noise, rng, progress)
-    parameters = _used(config, schedules, draft, best, weight)
-    done = Completion(mean=estimate, noise_std=math.sqrt(noise) if noise else None, parameters=parameters)
+    estimate, weight = _finished(values, observed, worth, draft, noise, rng, progress)
+    parameters = _used(config, draft, weight)
+    mean = np.where(observed, given, estimate + tones) if noise == 0 else estimate + tones
+    done = Completion(mean=mean, noise_std=math.sqrt(noise) if noise else None, parameters=parameters)
     if not config.calibrate:
         return done
-    sd = _deviations(draft.variances[best], ~observed if noise == 0 else np.ones_like(observed), scale)
+    sd = _deviations(draft.variance, ~observed if noise == 0 else np.ones_like(observed), scale)
     if scale is not None:
-        sd[~observed] *= calibrate.factor_of_last_passes((estimate - draft.result(best))[worth], errors, noise)
+        sd[~observed] *= calibrate.factor_of_last_passes((estimate - draft.result())[worth], errors, noise)
     return replace(
         done,
         sd=sd,
@@ -260,19 +245,18 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
 def _completed_part(values, observed, wanted, config, part, monitor, left_out):
     """`complete` of a region, by what is shared: the grids of the passes are those of the whole picture."""
     shared, config = part.shared, replace(config, start="field")
-    noise, schedules, best = shared.prior.noise_variance, list(shared.schedules), len(shared.schedules) - 1
+    noise, schedule = shared.prior.noise_variance, shared.schedule
     rng = np.random.default_rng(shared.grids)
-    progress = Progress(monitor, len(blocks(values)), sum(s.passes for s in schedules))
-    draft = _draft(
-        values, observed, wanted, np.zeros_like(observed), schedules, noise, config, rng, progress, part, left_out
-    )
+    progress = Progress(monitor, len(blocks(values)), schedule.passes)
+    nothing = np.zeros_like(observed)
+    draft = _draft(values, observed, wanted, nothing, schedule, noise, config, rng, progress, part, left_out)
     worth = _worth(observed, wanted, left_out)
-    estimate, weight = _finished(values, observed, worth, draft, best, noise, rng, progress, part)
-    parameters = _used(config, schedules, draft, best, weight)
+    estimate, weight = _finished(values, observed, worth, draft, noise, rng, progress, part)
+    parameters = _used(config, draft, weight)
     done = Completion(mean=estimate, noise_std=math.sqrt(noise) if noise else None, parameters=parameters)
     if not config.calibrate:
         return done
-    sd = _deviations(draft.variances[best], ~observed if noise == 0 else np.ones_like(observed), shared.scale)
+    sd = _deviations(draft.variance, ~observed if noise == 0 else np.ones_like(observed), shared.scale)
     if shared.scale is not None:
         sd[~observed] *= shared.factor
     return replace(
@@ -284,14 +268,11 @@ def _completed_part(values, observed, wanted, config, part, monitor, left_out):
     )
 
 
-def _used(config, schedules, draft, best, weight):
+def _used(config, draft, weight):
     """Parameters in force."""
-    first = draft.schedules[0].draft[0]
-    used = {name: getattr(first, name) for name in ("size", "members", "window", "stride")} | {
-        "passes": sum(s.passes for s in schedules)
-    }
-    return asdict(config) | used | {"global_in_start": draft.start, "global_in_result": weight,
-                                    "falling_in_result": TUNED.falling_share if best else 0.0}  # fmt: skip
+    used = {name: getattr(draft.schedule.draft[0], name) for name in ("size", "members", "window", "stride")}
+    return asdict(config) | used | {"passes": draft.schedule.passes, "global_in_start": draft.start,
+                                    "global_in_result": weight}  # fmt: skip
 
 
 def _verdict(errors, spreads, noise, rng):
@@ -308,87 +289,72 @@ def _worth(observed, wanted, left_out):
     return wanted if left_out is None else wanted & ~left_out(~observed.any(axis=2) & wanted.any(axis=2))[..., None]
 
 
-def _draft_passes(schedules):
-    """Passes of the drafts of all schedules."""
-    return sum(stage.passes for schedule in schedules for stage in schedule.draft)
-
-
 @dataclass(frozen=True)
 class _Draft:
     """What the first part of a run gave, while some observed entries were held out.
 
     Attributes
     ----------
-    schedules : list of Schedule
-        As they were gone, with the window that the start asked for.
+    schedule : Schedule
+        As it was gone, with the window that the start asked for.
     start : float
         Weight of the global model in the start, beside the field.
     whole : ndarray or None
         Estimate of every entry by the global model.
-    estimates : list of ndarray
-        By each schedule.
-    shares : list of float
-        For every mixture, that is the first result alone and its mean with each other one, the weight of the global
-        model beside it.
-    agreements : list of float
-        Of the mixtures that have such a weight, at the held-out entries: mean product of what is lacking, truth less
-        mixture, and of what the global model would add, global model less mixture.
-    variances : list of ndarray or None
-        Relative variances of the mixtures.
-    errors : list of ndarray
-        Of the mixtures, at the held-out entries; as many relative standard deviations are in `spreads`.
-    spreads : list of ndarray
+    estimate : ndarray
+        By the passes.
+    share : float
+        Weight of the global model beside it.
+    agreement : float
+        If there is such a weight, at the held-out entries: mean product of what is lacking, truth less estimate, and of
+        what the global model would add, global model less estimate.
+    variance : ndarray or None
+        Relative variances of the estimate.
+    errors : ndarray
+        At the held-out entries; as many relative standard deviations are in `spreads`.
+    spreads : ndarray
     """
 
-    schedules: list
+    schedule: Schedule
     start: float
     whole: np.ndarray | None
-    estimates: list
-    shares: list
-    agreements: list
-    variances: list
-    errors: list
-    spreads: list
+    estimate: np.ndarray
+    share: float
+    agreement: float
+    variance: np.ndarray | None
+    errors: np.ndarray
+    spreads: np.ndarray
 
-    def mixture(self, number):
-        """The first result alone, or its mean with another one."""
-        return _mixed(self.estimates[0], self.estimates[number])
-
-    def result(self, number):
-        """A mixture, and the global model beside it."""
-        mixed = self.mixture(number)
-        return mixed + self.shares[number] * (self.whole - mixed) if self.shares[number] else mixed
+    def result(self):
+        """The estimate, and the global model beside it."""
+        return _beside(self.estimate, self.share, self.whole)
 
 
-def _draft(values, observed, wanted, held, schedules, noise, config, rng, progress, part=None, left_out=None):
-    """The first part of a run by every schedule, from the field and the global model, with the entries `held` out."""
+def _draft(values, observed, wanted, held, schedule, noise, config, rng, progress, part=None, left_out=None):
+    """The first part of a run, from the field and the global model, with the entries `held` out."""
     kept, wanted = observed & ~held, wanted | held
     worth = _worth(kept, wanted, left_out)
     start = field.solve(values, kept, noise, prior=part and part.shared.prior, wanted=wanted).mean
     weight, whole = _global_part(values, kept, held, start, config, rng)
-    if weight:
-        start = start + weight * (whole - start)
+    start = _beside(start, weight, whole)
     held = held & worth
-    window = config.window or (TUNED.far if weight > TUNED.much else Settings.window)
-    schedules = [schedule.changed(window=window) for schedule in schedules]
-    estimates, variances, shares, agreements, errors, spreads = [], [], [], [], [], []
-    for schedule in schedules:
-        estimate, variance = refine_blocks(
-            values, kept, start, schedule.draft, noise, rng, progress, config.calibrate, wanted=worth, **_place(part)
-        )
-        estimates.append(estimate)
-        mixed = _mixed(estimates[0], estimate)
-        variances.append(_mixed(variances[0], variance) if variances else variance)
-        share = (
-            _best_weight(values, mixed, whole, held, TUNED.least_weights[0])
-            if config.start == "auto" and weight
-            else 0.0
-        )
-        shares.append(share)
-        agreements.append(float(np.mean(((values - mixed) * (whole - mixed))[held])) if share else 0.0)
-        errors.append((mixed + share * (whole - mixed) - values)[held] if share else (mixed - values)[held])
-        spreads.append(np.sqrt(variances[-1][held]) if config.calibrate else errors[-1])
-    return _Draft(schedules, weight, whole, estimates, shares, agreements, variances, errors, spreads)
+    schedule = schedule.changed(window=config.window or (TUNED.far if weight > TUNED.much else Settings.window))
+    estimate, variance = refine_blocks(
+        values, kept, start, schedule.draft, noise, rng, progress, config.calibrate, wanted=worth, **_place(part)
+    )
+    share, agreement = 0.0, 0.0
+    if config.start == "auto" and weight:
+        share = _best_weight(values, estimate, whole, held, TUNED.least_weights[0])
+    if share:
+        agreement = float(np.mean(((values - estimate) * (whole - estimate))[held]))
+    errors = (_beside(estimate, share, whole) - values)[held]
+    spreads = np.sqrt(variance[held]) if config.calibrate else errors
+    return _Draft(schedule, weight, whole, estimate, share, agreement, variance, errors, spreads)
+
+
+def _beside(estimate, weight, whole):
+    """An estimate, and the global model beside it with this weight."""
+    return estimate + weight * (whole - estimate) if weight else estimate
 
 
 def _global_part(values, kept, held, start, config, rng):
@@ -403,35 +369,26 @@ def _global_part(values, kept, held, start, config, rng):
     return weight, _global(values, kept, EARNEST, rng) if weight else None
 
 
-def _mixed(first, other):
-    """Mean of the first schedule's result and another one's, as far as there are two."""
-    return first if other is first or other is None else first + TUNED.falling_share * (other - first)
-
-
 def _place(part):
     """What a region tells the passes."""
     return {} if part is None else {"units": part.shared.units, "origin": part.origin}
 
 
-def _finished(values, observed, worth, draft, best, noise, rng, progress, part=None):
-    """Estimate of every entry by the last part of the run, from what the schedules up to number `best` gave in the
-    first, and the weight of the global model in it; missing entries that are not `worth` an estimate stay as they are.
+def _finished(values, observed, worth, draft, noise, rng, progress, part=None):
+    """Estimate of every entry by the last part of the run, from what the first gave, and the weight of the global model
+    in it; missing entries that are not `worth` an estimate stay as they are.
     """
-    results = [
-        refine_blocks(
-            values, observed, estimate, schedule.finish, noise, rng, progress, False, wanted=worth, **_place(part)
-        )[0]
-        if schedule.finish
-        else estimate
-        for estimate, schedule in zip(draft.estimates[: best + 1], draft.schedules)
-    ]
-    estimate, weight = _mixed(results[0], results[best]), 0.0
-    if draft.shares[best]:
-        before = draft.mixture(best)
-        weight = _weight_in_the_end(draft.agreements[best], (estimate - before)[worth], (draft.whole - before)[worth])
+    before, finish, weight = draft.estimate, draft.schedule.finish, 0.0
+    estimate = before
+    if finish:
+        estimate, _ = refine_blocks(
+            values, observed, before, finish, noise, rng, progress, False, wanted=worth, **_place(part)
+        )
+    if draft.share:
+        weight = _weight_in_the_end(draft.agreement, (estimate - before)[worth], (draft.whole - before)[worth])
         # What is observed, if only with noise, the patches know better: the global model does not know how much noise
         # there is.
-        estimate = np.where(observed, estimate, estimate + weight * (draft.whole - estimate))
+        estimate = np.where(observed, estimate, _beside(estimate, weight, draft.whole))
     return (np.where(observed, values, estimate) if noise == 0 else estimate), weight
 
 
@@ -462,22 +419,9 @@ def _deviations(variance, estimated, scale):
     return sd
 
 
-def _best(drafts):
-    """Number of the mixture to take, and its errors and spreads in all `drafts`.
-
-    The first, unless another's squared errors are smaller by more than the standard error of their mean difference.
-    """
-    if not drafts:
-        return 0, np.empty(0), np.empty(0)
-    errors, spreads = (
-        [np.concatenate(parts) for parts in zip(*(getattr(d, name) for d in drafts))] for name in ("errors", "spreads")
-    )
-    if not len(errors[0]):
-        return 0, errors[0], spreads[0]
-    gains = [errors[0] ** 2 - other**2 for other in errors]
-    sure = [gain.sum() - gain.std() * math.sqrt(len(gain)) for gain in gains]
-    best = int(np.argmax(sure))
-    return best, errors[best], spreads[best]
+def _held_out(drafts):
+    """Errors and spreads of all `drafts`."""
+    return (np.concatenate([np.empty(0), *(getattr(d, name) for d in drafts)]) for name in ("errors", "spreads"))
 
 
 def _global(values, observed, parameters, rng):

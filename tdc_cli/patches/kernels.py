@@ -29,6 +29,8 @@ _UPPER_OF_ROWS, _NO = ord("L"), ord("N")  # Fortran sees the row-major upper tri
 STRIP = 16
 # Groups that share one thread's workspace are a multiple of it.
 SHARE = 16
+# Pivots of a covariance are at least its ridge; where rounding has left less than this share of it, rounding is all.
+HALF = np.float32(0.5)
 
 
 @njit(**INNER)
@@ -64,7 +66,7 @@ def _centre(patches, mean):
 
 @njit(**INNER)
 def _covariance(patches, taper, ridge, covariance):
-    """Covariance of patches without their mean, times `taper`, with `ridge` on its diagonal."""
+    """Upper triangle of the covariance of patches without their mean, times `taper`, with `ridge` on its diagonal."""
     count, length = patches.shape
     letters = np.array([_UPPER_OF_ROWS, _NO], np.uint8)
     sizes = np.array([length, count], np.int32)
@@ -85,7 +87,6 @@ def _covariance(patches, taper, ridge, covariance):
         for e in range(d + 1, length):
             covariance[d, e] *= taper[d, e]
         covariance[d, d] += ridge
-    _mirror(covariance)
 
 
 @njit(**INNER)
@@ -100,7 +101,7 @@ def _mirror(matrix):
 
 @njit(**INNER)
 def _invert(covariance):
-    """Replace a covariance by its inverse."""
+    """Replace a covariance, of which the upper triangle is read, by its inverse."""
     letters = np.array([_UPPER_OF_ROWS], np.uint8)
     sizes = np.array([len(covariance), 0], np.int32)
     _spotrf(letters.ctypes, sizes.ctypes, covariance.ctypes, sizes.ctypes, sizes[1:].ctypes)
@@ -110,7 +111,7 @@ def _invert(covariance):
 
 @njit(**INNER)
 def _multiply(patches, precision, products):
-    """``products = patches @ precision``, the precision symmetric."""
+    """``products = patches @ precision``, the precision symmetric; its upper triangle is read."""
     letters = np.array([ord("L"), _UPPER_OF_ROWS], np.uint8)
     sizes = np.array([patches.shape[1], patches.shape[0]], np.int32)
     scalars = np.array([1.0, 0.0], np.float32)
@@ -201,16 +202,16 @@ def _load_rows(matrix, order, height, rows, chosen, counts, wanted, sizes, count
 
 
 @njit(**INNER)
-def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, inner, outer):
+def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, least, inner, outer, left_open):
     """Add the mean posterior covariance of the members, ``S - S A S`` with A the mean of ``(S_oo + noise I)^-1``,
-    tapered.
+    tapered; its diagonal is written into `left_open` (D,).
 
-    `chosen` are the observed entries of each member; `inner` and `outer` (D, D) are workspace.
+    `chosen` are the observed entries of each member; `inner` and `outer` (D, D) are workspace. For `least` see
+    `factorise`.
     """
     members, length = targets.shape
-    for d in range(length):
-        for e in range(length):
-            inner[d, e] = np.float32(0.0)
+    inner[:] = np.float32(0.0)
+    _mirror(covariance)
     by_count, held = np.empty(members, np.int64), np.empty(LANES, np.int64)
     _ascending(counts, by_count)
     for first in range(0, members, LANES):
@@ -221,36 +222,38 @@ def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, 
             held[lane] = by_count[first + min(lane, batch - 1)]
         _load(matrix, order, height, covariance, noise, chosen, counts, held, targets)
         _load_identity(matrix, order, height)
-        factorise(matrix, order, height, order + 1)
+        factorise(matrix, order, height, order + 1, least)
         invert(matrix, order, height)
         for lane in range(batch):
             k = by_count[first + lane]
             for j in range(counts[k]):
                 base = (order * height + j * order) * LANES + lane
+                row = inner[chosen[k, j]]
                 for i in range(j, counts[k]):
-                    inner[chosen[k, i], chosen[k, j]] += matrix[base + i * LANES]
-    for d in range(length):
-        for e in range(d):
-            inner[e, d] = inner[d, e]
+                    row[chosen[k, i]] += matrix[base + i * LANES]
     _multiply(covariance, inner, outer)
     _multiply(outer, covariance, inner)
+    share = np.float32(1.0) / np.float32(members)
     for d in range(length):
-        for e in range(d + 1):
-            covariance[d, e] += (covariance[d, e] + inner[d, e] / np.float32(members)) * taper[d, e]
-            covariance[e, d] = covariance[d, e]
+        left_open[d] = covariance[d, d] + share * inner[d, d]
+    for d in range(length):
+        for e in range(d, length):
+            covariance[d, e] += (covariance[d, e] + share * inner[d, e]) * taper[d, e]
 
 
 @njit(**INNER)
 def _by_observed(
-    matrix, covariance, mean, targets, chosen, counts, wanted, sizes, noise, weights, estimates, variances
+    matrix, covariance, mean, targets, chosen, counts, wanted, sizes, noise, least, weights, estimates, variances
 ):
     """``m + S_:o (S_oo + noise I)^-1 (y_o - m_o)`` for every patch, with `targets` y - m, `chosen` the observed
     entries.
 
     Variances, if there is room for them, are those of the `wanted` entries, `sizes` of each patch; 0 elsewhere.
-    `weights` (K, D) is workspace.
+    `weights` (K, D) is workspace. For `least` see `factorise`.
     """
     members, length = targets.shape
+    if len(variances) > 0:
+        _mirror(covariance)
     by_count, held = np.empty(members, np.int64), np.empty(LANES, np.int64)
     _ascending(counts, by_count)  # alike counts in a batch: little filling up
     for first in range(0, members, LANES):
@@ -264,7 +267,7 @@ def _by_observed(
         _load(matrix, order, height, covariance, noise, chosen, counts, held, targets)
         if extra > 1:
             _load_rows(matrix, order, height, covariance, chosen, counts, wanted, sizes, widest, held)
-        factorise(matrix, order, height, extra)
+        factorise(matrix, order, height, extra, least)
         if len(variances) > 0:
             square(matrix, order, height, np.int64(1), widest)
             for lane in range(batch):
@@ -331,7 +334,7 @@ def _by_missing(
             _load_rows(matrix, order, height, smoother, chosen, counts, everything, sizes, length, held)
         elif wanted:
             _load_identity(matrix, order, height)
-        factorise(matrix, order, height, extra)
+        factorise(matrix, order, height, extra, np.float32(0.0))
         if wanted:
             square(matrix, order, height, np.int64(1), extra - 1)
             for lane in range(batch):
@@ -427,8 +430,8 @@ def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge
             _by_missing(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches[:estimated],
                         smoother, found, spread)  # fmt: skip
         else:
-            _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches[:estimated],
-                         found, spread)  # fmt: skip
+            _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, HALF * ridge,
+                         patches[:estimated], found, spread)  # fmt: skip
 
 
 @njit(**INNER)
@@ -533,7 +536,7 @@ def _estimate_apart(first, last, image, data, groups, frame, depth, size, taper,
                 _by_missing(matrix, covariance, nothing, targets, chosen, counts, others, sizes, noise,
                             patches[:estimated], smoother, found, spread)  # fmt: skip
             else:
-                _by_observed(matrix, covariance, nothing, targets, chosen, counts, others, sizes, noise,
+                _by_observed(matrix, covariance, nothing, targets, chosen, counts, others, sizes, noise, HALF * ridge,
                              patches[:estimated], found, spread)  # fmt: skip
             _add_back(found, axis, depth, estimates[g])
             if wanted:
@@ -550,13 +553,19 @@ def _estimate_uncertain(
     patches, mean, covariance, targets, chosen, others, counts, sizes = _workspace(groups.shape[1], estimated, length)
     matrix = np.empty((length + TILE) * (((2 * length + 4 * TILE) | 1) + length + TILE) * LANES, np.float32)
     inner, outer = np.empty((length, length), np.float32), np.empty((length, length), np.float32)
+    left_open = np.empty(length, np.float32)
+    together = variances.shape[1] == 1
     for g in range(first, last):
         _gather(image, data, groups[g], frame, depth, size, patches, targets, mean)
         _covariance(patches, taper, ridge, covariance)
         _divide(targets, mean, False, noise, chosen, counts, others, sizes)
-        _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, inner, outer)
-        _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches[:estimated],
-                     estimates[g], variances[g] if len(variances) > 0 else variances[:0].reshape(0, 0))  # fmt: skip
+        # Those of one batch tell as well as all how much is left open.
+        _add_uncertainty(matrix, covariance, taper, targets[:LANES], chosen, counts[:LANES], noise, HALF * ridge, inner,
+                         outer, left_open)  # fmt: skip
+        _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, HALF * ridge,
+                     patches[:estimated], estimates[g], variances[g, 1:] if together else variances[g])  # fmt: skip
+        if together:
+            variances[g, 0] = left_open
 
 
 def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, apart, estimates, variances):
@@ -584,15 +593,16 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
     ridge, noise : float32
         Variances.
     uncertain : bool
-        Whether S is increased, before that, by the mean posterior covariance of the E members under it, entry by entry
-        times `taper`: what their missing entries leave open, as an EM iteration has it.
+        Whether S is increased, before that, by the mean posterior covariance of the nearest `LANES` members under it,
+        entry by entry times `taper`: what their missing entries leave open, as an EM iteration has it.
     apart : bool
         Whether the colours of a group are turned to their principal axes, along each of which its patches are a group
         by themselves. All channels of a pixel are then observed, or none is; not together with `uncertain`.
     estimates : (G, E, D) float32 ndarray
         Written.
-    variances : (G, E, D) or (0, 0, 0) float32 ndarray
-        Written, or left alone if empty; 0 of observed entries without noise.
+    variances : (G, E, D), (G, 1, D) or (0, 0, 0) float32 ndarray
+        Written, or left alone if empty; 0 of observed entries without noise. Of one for each group, if `uncertain`, the
+        diagonal of that mean posterior covariance: much cheaper, and as good for weights.
     """
     kernel = _estimate_apart if apart else _estimate_uncertain if uncertain else _estimate
     run_shares(
@@ -604,7 +614,7 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
 def _add_up(begin, end, groups, estimates, variances, frame, depth, size, floor, total, weight, squares):
     """`add_up` for the rows `begin` to ``end - 1``."""
     channels, _, width = total.shape
-    equal, wanted = len(variances) == 0, len(squares) > 0
+    equal, wanted, last = len(variances) == 0, len(squares) > 0, variances.shape[1] - 1
     for g in range(len(groups)):
         for k in range(estimates.shape[1]):
             left = groups[g, k] % width
@@ -617,7 +627,7 @@ def _add_up(begin, end, groups, estimates, variances, frame, depth, size, floor,
                         for s in range(size):
                             own, variance = np.float32(1.0), np.float32(0.0)
                             if not equal:
-                                variance = max(variances[g, k, start + s], np.float32(0.0))
+                                variance = max(variances[g, min(k, last), start + s], np.float32(0.0))
                                 own = np.float32(1.0) / np.sqrt(variance + floor)
                             value = estimates[g, k, start + s]
                             line[left + s] += own * value
@@ -634,8 +644,8 @@ def add_up(groups, estimates, variances, frame, depth, size, floor, total, weigh
     groups : (G, K) int32 ndarray
     estimates : (G, E, D) float32 ndarray
         Of the first E patches of every group.
-    variances : (G, E, D) or (0, 0, 0) float32 ndarray
-        Entry by entry; empty: all weights are 1.
+    variances : (G, E, D), (G, 1, D) or (0, 0, 0) float32 ndarray
+        Entry by entry, of each patch or of a group as a whole; empty: all weights are 1.
     frame, depth : int
         Rows of a frame, and frames of a patch.
     size : int

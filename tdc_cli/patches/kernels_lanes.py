@@ -120,16 +120,24 @@ _subtract_one = _subtract_products(1, 1)
 
 
 @intrinsic
-def _normalise(typing_context, matrix, diagonal, first, count):
-    """``d = M[diagonal]^-1/2``; ``M[diagonal] = d``; ``M[first : first + count] *= d``."""
-    signature = types.void(matrix, *[types.intp] * 3)
+def _normalise(typing_context, matrix, diagonal, first, count, least):
+    """``d = M[diagonal]^-1/2``, or 0 where ``M[diagonal]`` is not above `least`; ``M[diagonal] = d``; ``M[first : first
+    + count] *= d``.
+    """
+    signature = types.void(matrix, *[types.intp] * 3, types.float32)
 
     def generate(context, builder, signature, arguments):
         vectors = _Vectors(context, builder, signature.args[0], arguments[0])
-        diagonal, first, count = arguments[1:]
+        diagonal, first, count, least = arguments[1:]
         kind = ir.FunctionType(_VECTOR, [_VECTOR])
         root = cgutils.get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{LANES}f32")
-        inverse = builder.fdiv(ir.Constant(_VECTOR, [1.0] * LANES), builder.call(root, [vectors.load(diagonal)]))
+        pivot = vectors.load(diagonal)
+        inverse = builder.fdiv(ir.Constant(_VECTOR, [1.0] * LANES), builder.call(root, [pivot]))
+        index = ir.VectorType(ir.IntType(32), LANES)
+        limit = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), least, ir.IntType(32)(0))
+        limit = builder.shuffle_vector(limit, ir.Constant(_VECTOR, ir.Undefined), ir.Constant(index, [0] * LANES))
+        nothing = ir.Constant(_VECTOR, [0.0] * LANES)
+        inverse = builder.select(builder.fcmp_ordered(">", pivot, limit), inverse, nothing)
         vectors.store(inverse, diagonal)
 
         def body(turn, values):
@@ -158,7 +166,7 @@ def _multiply_into(typing_context, matrix, target, source, factor):
 
 
 @njit(cache=CACHE, error_model="numpy")
-def factorise(matrix, order, height, extra):
+def factorise(matrix, order, height, extra, least):
     """Cholesky factors of sixteen matrices, and their inverses applied to right sides that lie below them.
 
     Parameters
@@ -172,6 +180,8 @@ def factorise(matrix, order, height, extra):
     height : int
         Vectors from one column to the next, at least ``order`` plus `extra` rounded up to a multiple of `TILE`.
     extra : int
+    least : float32
+        No pivot is as small but for rounding: rows whose pivot is are left out of the system.
     """
     rows = order + extra
     for j in range(0, order, TILE):
@@ -180,7 +190,7 @@ def factorise(matrix, order, height, extra):
         for c in range(j, j + TILE):
             for i in range(j, rows, TILE):
                 _subtract_strip(matrix, c * height + i, 0, j * height + i, j * height + c, height, c - j)
-            _normalise(matrix, c * height + c, c * height + c + 1, rows - 1 - c)
+            _normalise(matrix, c * height + c, c * height + c + 1, rows - 1 - c, least)
 
 
 @njit(cache=CACHE, error_model="numpy")

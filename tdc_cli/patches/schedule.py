@@ -119,7 +119,7 @@ class Tuned:
     # Passes in all: usually, where more than `sparse` is missing, and where holes are strokes, which change little
     # after the first few.
     passes: int = 15
-    sparse_passes: int = 15
+    sparse_passes: int = 13
     stroke_passes: int = 9
     # First ridge of strokes.
     stroke_ridge: float = 1e-2
@@ -132,13 +132,6 @@ class Tuned:
     # Share of scattered missing entries above which what they leave open is reckoned with; then groups are smaller.
     sparse: float = 0.75
     sparse_members: int = 48
-
-    # -- the falling schedule ("Two schedules where more than 78 % is missing")
-    # Share of missing entries above which it is tried, its first ridge, and the weight of its result beside the careful
-    # one.
-    very_sparse: float = 0.78
-    high_ridge: float = 0.3
-    falling_share: float = 0.6
 
     # -- validation ("Held-out entries"): share of the observed entries that is held out, and the most of them where
     # they are scattered.
@@ -195,14 +188,12 @@ class Schedule:
         return Schedule(*(tuple(replace(s, **settings) for s in stages) for stages in (self.draft, self.finish)))
 
 
-def schedules_for(observed, config, wanted=None):
-    """Schedules of the passes for a picture and its holes, `config` first; held-out entries say whether the second
-    pays.
+def schedule_for(observed, config, wanted=None):
+    """Schedule of the passes for a picture and its holes, `config` first.
 
     Deep strokes have larger patches, and sparse entries go on to wider ones. Scattered entries end with finer ones,
-    averaged with what was there before. Very sparse entries have two schedules: one with a small ridge that reckons
-    with what is left open, better for texture, and one whose ridge falls from much higher. Where the picture is much
-    the same again and again, their mean is better.
+    averaged with what was there before. Where entries are sparse, the ridge is small from the beginning, and what is
+    left open is reckoned with.
 
     Parameters
     ----------
@@ -213,8 +204,7 @@ def schedules_for(observed, config, wanted=None):
 
     Returns
     -------
-    list of Schedule
-        All with as many passes.
+    Schedule
     """
     absent = ~observed if wanted is None else wanted
     strokes = calibrate.are_strokes(absent)
@@ -233,7 +223,7 @@ def schedules_for(observed, config, wanted=None):
         members=config.members or members,
         stride=min(size, config.stride or size),
         passes=passes - fine - wide - back - last,
-        first_ridge=TUNED.stroke_ridge if strokes else Settings.first_ridge,
+        first_ridge=TUNED.stroke_ridge if strokes else Settings.last_ridge if sparse else Settings.first_ridge,
         estimated=TUNED.more_estimated if strokes or sparse else TUNED.estimated,
     )
     late = replace(main, first_ridge=main.last_ridge)
@@ -244,17 +234,11 @@ def schedules_for(observed, config, wanted=None):
     )  # fmt: skip
     again = _denser(late, back, TUNED.dense, config)
     end = _denser(replace(late, estimated=TUNED.more_estimated), last, TUNED.densest, config)
-    wide_end = _denser(wider, last, TUNED.densest, config) if wide else end
-    usual = Schedule(
+    wide_end = _denser(wider, last, TUNED.dense, config) if wide else end
+    schedule = Schedule(
         _without_empty(main, wider), _without_empty(again, wide_end, _denser(finer, fine, TUNED.dense, config))
     )
-    if not sparse:
-        return [usual]
-    careful = usual.changed(uncertain=True)
-    careful = replace(careful, draft=tuple(replace(s, first_ridge=s.last_ridge) for s in careful.draft))
-    falls = replace(main, passes=passes - back - last, first_ridge=TUNED.high_ridge, estimated=TUNED.estimated)
-    falling = Schedule((falls,), _without_empty(again, end))
-    return [careful, falling] if absent.mean() > TUNED.very_sparse else [careful]
+    return schedule.changed(uncertain=True) if sparse else schedule
 
 
 def _denser(settings, passes, share, config):

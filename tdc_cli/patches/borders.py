@@ -1,0 +1,72 @@
+"""Border lines of a picture that are of another tone than the lines beside them, as scanners and digitised video leave
+them: half dark, or of one colour.
+
+Groups of similar patches cannot learn such a line, because few patches hold it. So it is brought to the tone of the
+picture before it is completed, and back afterwards.
+"""
+
+import math
+
+import numpy as np
+
+from .. import field
+
+# Lines beside a border that tell what it would be without a tone of its own.
+STRIP = 8
+# Fewest observed entries of a line, in a channel, that are looked at.
+FEWEST = 16
+# Least gain in the logarithm of the squared errors, the mean of all channels, for which a line has a tone of its own.
+LEAST_GAIN = math.log(3)
+
+
+def tones(values, observed, noise_variance):
+    """What the border lines of a picture have beyond the tone of the lines beside them.
+
+    What the field continues from the lines beside a border line, ``u``, is compared with its observed entries ``y``,
+    channel by channel. It has a tone of its own where ``a + b u``, by least squares, leaves less than a third of
+    the squared error of ``u``, and of the next line does not: else all lines differ so.
+
+    Parameters
+    ----------
+    values : (H, W, C) float64 ndarray
+        Never read where `observed` is False.
+    observed : (H, W, C) ndarray of bool
+    noise_variance : float
+        Of the observed entries.
+
+    Returns
+    -------
+    (H, W, C) float64 ndarray
+        ``a + b u - u`` in border lines with a tone of their own, 0 elsewhere.
+    """
+    found = np.zeros(values.shape)
+    # Rows and columns from each of the four sides.
+    for turn in (lambda a: a, lambda a: a[::-1], lambda a: a.swapaxes(0, 1), lambda a: a.swapaxes(0, 1)[::-1]):
+        y, seen, tone = (turn(a) for a in (values - found, observed, found))
+        gain, own = _tone(y[:STRIP], seen[:STRIP], noise_variance)
+        if gain > LEAST_GAIN > _tone(y[1 : STRIP + 1], seen[1 : STRIP + 1], noise_variance)[0]:
+            tone[0] += own
+    return found
+
+
+def _tone(values, observed, noise_variance):
+    """What the first of some rows would have, (W, C), and the gain by that; 0 where too little is known."""
+    first = np.zeros_like(observed)
+    first[:1] = True
+    kept = observed & ~first
+    told = [c for c in range(values.shape[2]) if observed[:1, :, c].sum() >= FEWEST and kept[..., c].any()]
+    if not told:
+        return 0.0, 0.0
+    continued = field.solve(values, kept, noise_variance, wanted=first).mean[0]
+    tone, counts, gains = np.zeros(continued.shape), [], []
+    for c in told:
+        seen = observed[0, :, c]
+        y, u = values[0, seen, c], continued[seen, c]
+        about = np.stack([np.ones_like(u), u], axis=1)
+        (shift, slope), *_ = np.linalg.lstsq(about, y)
+        tone[:, c] = shift + (slope - 1) * continued[:, c]
+        least = np.finfo(float).eps * np.sum(y**2) + np.finfo(float).tiny
+        before, after = (np.log(max(np.sum(e**2), least)) for e in (y - u, y - u - tone[seen, c]))
+        counts.append(len(y))
+        gains.append(before - after)
+    return np.average(gains, weights=counts), tone
