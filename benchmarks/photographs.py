@@ -4,9 +4,9 @@ training.
     python benchmarks/photographs.py --what entries masks noise time --out photographs.json
 
 Pictures and masks are read from the folder that TDC_BENCH_DATA names (images/*.png and masks/*.png; white = missing).
-Every run goes through the program's own pipeline, as `tdc complete-image` does. Results are kept in the --out file: a
-run that is there is not repeated. Telea and Navier-Stokes need opencv-python-headless, the wavelet denoiser needs
-PyWavelets: `pip install '.[bench]'`.
+Every run is one of `tdc complete-image`, in this process; seconds are those of the processor. Results are kept in the
+--out file: a run that is there is not repeated. Telea and Navier-Stokes need opencv-python-headless, the wavelet
+denoiser needs PyWavelets: `pip install '.[bench]'`.
 """
 
 import argparse
@@ -16,12 +16,13 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
 
 RATIOS = (0.6, 0.7, 0.8, 0.9)
-# name -> options of the job
+# name -> options of the run
 HOLES = {f"entries {r:.0%}": {"missing_ratio": r, "missing_pattern": "entries"} for r in RATIOS}
 HOLES["pixels 80%"] = {"missing_ratio": 0.8, "missing_pattern": "pixels"}
 MASKS = ("text_256x256", "scribble_256x256", "blocks_256x256")
@@ -47,37 +48,25 @@ def peak(error, chosen=slice(None)):
     return float(-10 * np.log10(np.mean(error[chosen] ** 2)))
 
 
-def run(path, method, options, threads):
-    """One run of the pipeline: its figures and the completed picture."""
-    from tdc_cli import media
-    from tdc_cli import run as pipeline
+def completed(path, output, method, threads, **options):
+    """Report of `tdc complete-image`, and its processor seconds in all."""
+    from tdc_cli.run.execute import run as complete
+    from tdc_cli.run.request import Request
 
+    begin = time.process_time()
+    report = complete(Request(input=path, output=output, method=method, threads=threads, seed=0, **options))
+    return report, time.process_time() - begin - report.timing["compile"]
+
+
+def run(path, method, options, threads):
+    """One run of the program: its figures and the completed picture."""
     with tempfile.TemporaryDirectory() as place:
-        job = pipeline.Job(input=path, output=f"{place}/out.png", method=method, threads=threads, seed=0, **options)
-        report = pipeline.run(job)
-        filled = media.read(f"{place}/out.png").colour
+        report, seconds = completed(path, f"{place}/out.png", method, threads, **options)
+        filled = picture(f"{place}/out.png")
     measures, sure = report.metrics, report.uncertainty
     return {"psnr": measures["all"]["psnr"], "ssim": measures["all"]["ssim"], "missing": measures["missing"]["psnr"],
-            "coverage": sure and sure["coverage90"], "seconds": report.timing["complete"],
+            "coverage": sure and sure["coverage90"], "seconds": seconds,
             "parameters": report.method["parameters"]}, filled  # fmt: skip
-
-
-def opencv(path, options, seed=0):
-    """PSNR over the missing pixels of OpenCV's two inpainting methods (radius 5), whole pixels missing."""
-    import cv2
-
-    from tdc_cli import run as pipeline
-
-    truth = picture(path)
-    plan = pipeline.prepare(
-        pipeline.Job(input=path, output=os.devnull + ".png", method="biharmonic", seed=seed, **options)
-    )
-    holes = ~plan.observed
-    values, mask = np.where(holes, 0, truth), holes.any(axis=2).astype(np.uint8) * 255
-    result = {}
-    for name, flag in (("telea", cv2.INPAINT_TELEA), ("navier-stokes", cv2.INPAINT_NS)):
-        result[name] = {"missing": peak((cv2.inpaint(values, mask, 5, flag) / 255 - truth / 255), holes)}
-    return result
 
 
 def fill_and_denoise(path, threads):
@@ -109,7 +98,7 @@ def fill_and_denoise(path, threads):
 
 
 def cells(what, images, masks):
-    """(kind of hole, picture, options of the job) for everything that is asked for."""
+    """(kind of hole, picture, options of the run) for everything that is asked for."""
     for path in images:
         for kind, options in HOLES.items():
             if ("entries" in what and kind.startswith("entries")) or ("masks" in what and kind.startswith("pixels")):
@@ -145,8 +134,6 @@ def measure(args):
                 method,
                 lambda path=path, method=method, options=options: run(path, method, options, args.threads)[0],
             )
-        if not kind.startswith("entries"):
-            cell(kind, path, None, lambda path=path, options=options: opencv(path, options))
     if "noise" in args.what:
         options = {"missing_ratio": NOISE_RATIO, "missing_pattern": "entries", "add_noise": NOISE, "noise_std": NOISE}
         for path in images:
@@ -203,23 +190,14 @@ def one_time(side, method, threads):
     """A line of `times`: a picture of the sample data, mirrored to the size, 80 % of its pixels missing."""
     import imageio.v3 as iio
 
-    from tdc_cli import run as pipeline
-
     sample = iio.imread(Path(__file__).parent.parent / "sample_data" / "astronaut.png")[..., :3]
     image = np.pad(sample, ((0, max(0, side - 256)),) * 2 + ((0, 0),), mode="symmetric")[:side, :side]
     with tempfile.TemporaryDirectory() as place:
 
         def work(name, values):
             iio.imwrite(f"{place}/{name}.png", values)
-            job = pipeline.Job(
-                f"{place}/{name}.png",
-                f"{place}/{name}_out.png",
-                method,
-                missing_ratio=0.8,
-                missing_pattern="pixels",
-                threads=threads,
-            )
-            return pipeline.run(job).timing["complete"]
+            hidden = {"missing_ratio": 0.8, "missing_pattern": "pixels"}
+            return completed(f"{place}/{name}.png", f"{place}/{name}_out.png", method, threads, **hidden)[1]
 
         work("warm", sample[:64, :64])
         idle = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -239,7 +217,7 @@ def main():
         choices=("entries", "masks", "noise", "time"),
         default=["entries", "masks", "noise", "time"],
     )
-    parser.add_argument("--methods", nargs="+", default=["patches", "field", "biharmonic"])
+    parser.add_argument("--methods", nargs="+", default=["patches", "field", "biharmonic", "telea", "navier-stokes"])
     parser.add_argument("--images", nargs="*")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--out", type=Path, default=Path("photographs.json"))
