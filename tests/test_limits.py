@@ -88,7 +88,7 @@ def test_a_picture_that_would_need_more_than_the_limit_is_refused_before_the_wor
     done = limited(1000, *words, "--region", "whole")
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     words = (
-        "works on the whole at once and takes about 1.8 GB of memory, "
+        "works on the whole at once and takes about 6.2 GB of memory, "
         "more than the 500 MB that it may take; give --memory"
     )
     assert words in done.stderr and not Path("b.png").exists()
