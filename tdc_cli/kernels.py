@@ -13,7 +13,7 @@ from numba.core.caching import IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 from numba.extending import get_cython_function_address
 
-from . import pools
+from . import library_threads
 
 
 def _or(nothing, read):
@@ -109,7 +109,7 @@ def kernel_threads(count=None):
         None leaves the kernels' threads as they are.
     """
     before = numba.get_num_threads()
-    with pools.limited(1, "blas"):
+    with library_threads.limited(1, "blas"):
         numba.set_num_threads(min(count or before, before))
         try:
             yield

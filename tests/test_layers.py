@@ -15,7 +15,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # A part of the package may import parts of a lower level, and its own.
 LEVELS = (
     {"bounds", "errors", "interrupts", "listed", "names"},
-    {"memory", "pools"},
+    {"memory", "library_threads"},
     {"tensor", "kernels"},
     {"media"},
     {"holes", "metrics", "view"},
@@ -91,7 +91,7 @@ def test_imports_keep_to_the_layers(path):
         if kind == 1 and own in level and name != own:
             assert level[name] < level[own], f"{own} imports {name}, which is not below it"
             if own in ALGORITHMS:
-                below = {"bounds", "tensor", "kernels", "errors", "listed", "metrics", "pools"}
+                below = {"bounds", "tensor", "kernels", "errors", "listed", "metrics", "library_threads"}
                 assert name in ALGORITHMS | below, f"{own} imports {name}, but it should know arrays only"
         if kind == 0:
             assert name != "tdc_cli", "imports inside the package are relative"

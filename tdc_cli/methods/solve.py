@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields, replace
 
 import numpy as np
 
-from .. import pools
+from .. import library_threads
 from ..errors import ConfigError, NumericalError
 from ..tensor import check_observed
 from . import silent
@@ -159,7 +159,7 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, w
     watch = further.get("watch")
     if watch is not None and not plain:
         further["watch"] = lambda chain, estimate, kept: watch(chain, unit.value(estimate), kept)
-    with pools.limited(1, "blas") if values.size <= ONE_THREAD else contextlib.nullcontext():
+    with library_threads.limited(1, "blas") if values.size <= ONE_THREAD else contextlib.nullcontext():
         values = values if plain else unit.standardised(values)
         done = method.load().complete(values, observed, config, rng=rng, monitor=monitor, **further)
     asked = ~observed if wanted is None else wanted

@@ -30,17 +30,17 @@ def limited(count):
         if count is None:
             yield
         else:
-            with _limited_pools(count):
+            with _limited_libraries(count):
                 yield
 
 
 @contextlib.contextmanager
-def _limited_pools(count):
-    from .. import pools
+def _limited_libraries(count):
+    from .. import library_threads
 
     numba = sys.modules.get("numba")  # never imported here: a method without kernels should not wait for it
     before = numba.get_num_threads() if numba else None
-    with pools.limited(count):
+    with library_threads.limited(count):
         if numba:
             numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
         try:
