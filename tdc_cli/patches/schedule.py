@@ -119,7 +119,7 @@ class Tuned:
     # Passes in all: usually, where more than `sparse` is missing, and where holes are strokes, which change little
     # after the first few.
     passes: int = 15
-    sparse_passes: int = 13
+    sparse_passes: int = 11
     stroke_passes: int = 9
     # First ridge of strokes.
     stroke_ridge: float = 1e-2
