@@ -12,7 +12,7 @@ largest ratio.
 from importlib.util import find_spec
 
 from ... import methods as registry
-from ...run.cost import cost
+from ...run.cost import Extent, cost
 from ...view.page import Figure
 from .. import media, paper, samples, visual
 from ..cells import Cell, Choice
@@ -75,7 +75,7 @@ def seconds(cell):
 def seconds_of(cell, side):
     """Rough seconds of a cell that completes a square photograph in colours."""
     entries = 3 * side**2
-    return START_SECONDS + cost(registry.get(cell.method), entries, cell.ratio * entries)[0]
+    return START_SECONDS + cost(registry.get(cell.method), Extent(entries, cell.ratio * entries))[0]
 
 
 def run(cell, data):
