@@ -156,6 +156,14 @@ def test_relative_links_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_files_that_are_named_are_there():
+    written = [*ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *(ROOT / "tdc_cli").rglob("*.py")]
+    named = r"\b(?:tdc_cli|tests|benchmarks|docs|sample_data)/[\w/]+\.(?:py|md|txt|json|jpg|png|mp4)\b"
+    lost = {(page.name, name) for page in written for name in re.findall(named, page.read_text("utf-8"))
+            if not (ROOT / name).exists()}  # fmt: skip
+    assert written and not lost
+
+
 def test_the_scripts_for_python_run(tmp_path):
     shutil.copytree(ROOT / "sample_data", tmp_path / "sample_data")
     script = "\n".join(

@@ -7,7 +7,7 @@ weight (`mixtures.match`). Where `datc` chose no mixture, all that it found beyo
 
 Parts are not what a mixture of Gaussians finds at its best: of uniform parts it could only ever find the most likely
 mixture of as many Gaussians. That one, of all entries of the drawn E, is found by expectation-maximisation
-(`tdc_cli/experiment/likeliest.py`), and the fitted one is measured by the integral of the absolute difference of the
+(`tdc_cli/bench/likeliest.py`), and the fitted one is measured by the integral of the absolute difference of the
 densities. Where a component of either is narrower than the noise, both are compared as seen through it.
 """
 

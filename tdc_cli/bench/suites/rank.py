@@ -3,7 +3,7 @@
 Protocol: the problems of suite `synthetic`; the paper shows the mixture with shifted means, here the two other kinds
 are run too. `datc` counts the components that the data support, the most frequent number over its draws; `fbcp` and
 `brtf` those that their relevance determination has left. A problem whose weakest true component cannot be detected
-(`tdc_cli/experiment/detectable.py`) is set aside in the table: no method can be asked to find it.
+(`tdc_cli/bench/detectable.py`) is set aside in the table: no method can be asked to find it.
 """
 
 from ...view.page import Figure, Table

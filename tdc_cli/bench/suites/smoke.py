@@ -2,9 +2,9 @@
 spare.
 
 Protocol: two sample photographs of 64x64 pixels with 60 % of the entries missing at random, completed by `patches` and
-`field`; a tensor of 15x15x15 and rank 3 without and with a sparse residual (`tdc_cli/synth.py`), 60 % missing, noise of
-variance .001 given, completed by `datc`. PSNR is of the estimate clipped to the range, the observed entries put back;
-RRE is against the latent tensor; coverage is the share of the missing entries inside their 90 % interval.
+`field`; a tensor of 15x15x15 and rank 3 without and with a sparse residual (`tdc_cli/bench/synth.py`), 60 % missing,
+noise of variance .001 given, completed by `datc`. PSNR is of the estimate clipped to the range, the observed entries
+put back; RRE is against the latent tensor; coverage is the share of the missing entries inside their 90 % interval.
 """
 
 import numpy as np

@@ -1,10 +1,10 @@
 """Recovery of synthetic tensors, tables performance and effectivenss of the paper.
 
 Protocol: tensors of 30x30x30, CP factors standard normal, weights uniform in [-2, 2], rank 5 and 10, plus a residual E
-that is zero, sparse or the mixture with shifted means (`tdc_cli/synth.py`), plus noise of variance .001, of which 70,
-80 or 90 % of the entries are missing at random; a new problem for each seed, the same for all methods. Methods run with
-their defaults, `tmac` to a tolerance of 1e-12; those that know a noise level are given it. RRE is against the latent
-tensor L = X + E, of the estimate as the method returns it.
+that is zero, sparse or the mixture with shifted means (`tdc_cli/bench/synth.py`), plus noise of variance .001, of which
+70, 80 or 90 % of the entries are missing at random; a new problem for each seed, the same for all methods. Methods run
+with their defaults, `tmac` to a tolerance of 1e-12; those that know a noise level are given it. RRE is against the
+latent tensor L = X + E, of the estimate as the method returns it.
 
 Methods by the name of the paper: `datc` is Ours, `datc-ne` and `datc-nx` are its variants, run on the shifted mixture
 only as in the paper, the second with 6, 10, 20 and 50 Gaussians.
