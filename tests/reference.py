@@ -5,6 +5,8 @@ do.
 import numpy as np
 from scipy.ndimage import map_coordinates, uniform_filter
 
+from tdc_cli.patches import kernels
+
 
 def _products(stack, first, coordinates, mode):
     """Product of every observed entry's factor rows over the modes other than `mode` (-1: over all), (n, R)."""
@@ -171,7 +173,8 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
         covariance = np.cov(now.T, bias=True) * taper + ridge * np.eye(now.shape[1])
         pairs = [(y, ~np.isnan(y)) for y in _patches(data, group[: estimates.shape[1]], frame, depth, size)]
         if uncertain:
-            left_open = np.mean([_left_open(covariance, o, noise) for _, o in pairs[:16]], axis=0)
+            rounding = kernels.ROUNDING * np.trace(covariance)
+            left_open = np.mean([_left_open(covariance, o, noise + rounding) for _, o in pairs[:16]], axis=0)
             covariance = covariance + taper * left_open
             if variances.shape[1] == 1:
                 variances[g] = np.diag(left_open)

@@ -862,6 +862,18 @@ def test_border_lines_with_a_tone_of_their_own_are_completed_in_it(side):
     assert psnr(turned(done.mean)[0], turned(truth)[0], ~turned(observed)[0]) > 30  # with the line as it is 25 to 27
 
 
+def test_a_border_line_that_only_starts_otherwise_has_no_tone():
+    """What is seen of the line brightens over a flat sky, and says nothing of the ramp beside the part that is lost."""
+    columns = np.arange(96.0)
+    sky = np.where(columns < 40, 0.4, 0.4 + 0.006 * (columns - 40))
+    values = np.repeat(np.repeat(sky[None], 96, axis=0)[..., None], 3, axis=2)
+    values += 1e-3 * rng().standard_normal(values.shape)
+    values[0] = 0.4 + 0.002 * columns[:, None]
+    observed = np.ones(values.shape, bool)
+    observed[0, 40:] = False
+    assert not borders.tones(np.where(observed, values, np.nan), observed, 0.0).any()
+
+
 def test_the_depth_of_holes_is_the_distance_from_their_edge():
     absent = np.zeros((60, 60, 3), dtype=bool)
     assert schedule._depth(absent) == schedule._depth(~absent) == 0

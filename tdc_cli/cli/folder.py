@@ -98,7 +98,10 @@ def _of_cluster(batch, address, threads, dry_run):
 def tell_compilation(seconds):
     """Say where the time went, if much of it went into compiling."""
     if seconds > LONG_COMPILATION:
-        echo(f"tdc: note: {seconds:.0f} s went into compiling, which later runs need not do again", err=True)
+        from ..kernels import not_kept
+
+        later = "" if not_kept() else ", which later runs need not do again"
+        echo(f"tdc: note: {seconds:.0f} s went into compiling{later}", err=True)
 
 
 def _tell(records, quiet, verbose):

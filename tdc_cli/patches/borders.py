@@ -23,8 +23,9 @@ def tones(values, observed, noise_variance):
     """What the border lines of a picture have beyond the tone of the lines beside them.
 
     What the field continues from the lines beside a border line, ``u``, is compared with its observed entries ``y``,
-    channel by channel. It has a tone of its own where ``a + b u``, by least squares, leaves less than a third of
-    the squared error of ``u``, and of the next line does not: else all lines differ so.
+    channel by channel. It has a tone of its own where ``a + b u``, b from 0 to 1, by least squares, leaves less than
+    a third of the squared error of ``u`` where each half of the line is told by the other, and of the next line does
+    not: else all lines differ so.
 
     Parameters
     ----------
@@ -62,11 +63,27 @@ def _tone(values, observed, noise_variance):
     for c in told:
         seen = observed[0, :, c]
         y, u = values[0, seen, c], continued[seen, c]
-        about = np.stack([np.ones_like(u), u], axis=1)
-        (shift, slope), *_ = np.linalg.lstsq(about, y)
+        shift, slope = _fitted(y, u)
         tone[:, c] = shift + (slope - 1) * continued[:, c]
-        least = np.finfo(float).eps * np.sum(y**2) + np.finfo(float).tiny
-        before, after = (np.log(max(np.sum(e**2), least)) for e in (y - u, y - u - tone[seen, c]))
         counts.append(len(y))
-        gains.append(before - after)
+        gains.append(_gain(y, u))
     return np.average(gains, weights=counts), tone
+
+
+def _fitted(y, u):
+    """Shift and slope of ``y = a + b u`` by least squares; a line that varies against the picture, or more, is none of
+    its own tone, and what few entries say of it would be carried far.
+    """
+    varied = u - u.mean()
+    slope = np.clip(varied @ y / max(varied @ varied, np.finfo(float).tiny), 0, 1)
+    return y.mean() - slope * u.mean(), slope
+
+
+def _gain(y, u):
+    """How much less the logarithm of the squared error is where each half of a line is told by the other."""
+    halves, left = (slice(None, len(y) // 2), slice(len(y) // 2, None)), 0.0
+    for told, other in (halves, halves[::-1]):
+        shift, slope = _fitted(y[other], u[other])
+        left += np.sum((y[told] - shift - slope * u[told]) ** 2)
+    least = np.finfo(float).eps * np.sum(y**2) + np.finfo(float).tiny
+    return np.log(max(np.sum((y - u) ** 2), least)) - np.log(max(left, least))
