@@ -38,7 +38,7 @@ class Cost:
     coupled : float
         In place of `missing` where it is more: times the third power of the share that is missing and the square root
         of how many are worked on together. A sparse system that falls apart the less, the more is missing; beyond one
-        half its factors take `FILLED` times the memory.
+        half its factors take `FILLED` times the memory, growing from 70 to 95 % to `FILLED_UP` times.
     first : float
         Microseconds for every entry of the first `FIRST`; what is learnt once from a part of the picture.
     drafted : float
@@ -112,7 +112,7 @@ class Extent:
 _THROUGH, _PACKED, _MEASURED = 0.01, 0.04, 0.4
 FIRST = 250_000
 SAMPLED = 4 * 256**2  # as `patches.schedule.TUNED`
-FILLED = 2.2
+FILLED, FILLED_UP = 2.2, 6.5
 ONE_CHANNEL = 0.75  # of `near`: patches of one channel have fewer entries, and covariances with them
 SMALL = 100_000  # as `methods.datc.SMALL`
 # Module of the method -> cost. Fitted by eye to processor time and peak memory of runs on one thread: a photograph
@@ -215,7 +215,9 @@ def _cost(each, method, extent, learns=True):
         sampled = SAMPLED * extent.apart
         work += each.first * min(size, FIRST) + (each.drafted * sampled if size > sampled else 0.0)
     space = each.space + each.space_each * entries
-    filled = FILLED if each.coupled and 2 * missing > entries else 1
+    filled = 1.0
+    if each.coupled and 2 * missing > entries:
+        filled = FILLED + (FILLED_UP - FILLED) * min(max((missing / entries - 0.7) / 0.25, 0.0), 1.0)
     space += (filled * each.space_missing * missing + each.space_corner * extent.corners) / apart
     return 1e-6 * work, space
 

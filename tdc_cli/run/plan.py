@@ -234,7 +234,8 @@ def _prepare(request, monitor):
         and not (copied & ~in_any_channel(~next(incomplete.frames()).observed)).any()
     ):
         raise MaskError(
-            f"source {request.source} lies wholly within the holes of {source.path}: nothing is left to copy"
+            f"source {request.source} lies wholly within what is missing or kept of {source.path}: nothing is left to "
+            "copy"
         )
     if (
         incomplete.in_time
