@@ -13,6 +13,7 @@ free-moving camera, ECCV, 2012.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -72,6 +73,11 @@ class View:
             counting.append(_counting(weights, masks[-1]))
         return cls(tuple(greys), tuple(masks), tuple(counting))
 
+    @cached_property
+    def judged(self):
+        """Rows and columns of the pixels, at the finest scale, by which maps are chosen among."""
+        return points(self.weights[0] > 0, MORE)
+
 
 def _counting(weights, known):
     """Weights where known, (h, w) float32, but for those too small to be worth a look, if there are others."""
@@ -113,7 +119,7 @@ def register(one, other, start=None):
     candidates = [IDENTITY, shift, start, affine] if pure else [start, affine]
     costs = [agreement(one, other, m) for m in candidates]
     fair = [cost / (1 + _noise_left(one, m)) for cost, m in zip(costs, candidates, strict=True)]
-    weights = one.weights[0][points(one.weights[0] > 0, MORE)].astype(float)
+    weights = one.weights[0][one.judged].astype(float)
     worse = 1 + SIMPLER * np.sqrt(2 * (weights**2).sum()) / weights.sum()
     chosen = next(k for k, cost in enumerate(fair) if cost <= worse * min(fair) + 1e-12)
     return candidates[chosen], costs[chosen]
@@ -132,7 +138,7 @@ def agreement(one, other, map_):
     """Mean squared difference of two frames where both are known, outliers cut, the change of light taken out; infinite
     where none is.
     """
-    apart, rows, columns, _ = _differences(one, other, 0, map_, points(one.weights[0] > 0, MORE))
+    apart, rows, columns, _ = _differences(one, other, 0, map_, one.judged)
     if not len(apart):
         return np.inf
     weights = one.weights[0][rows, columns]
