@@ -14,10 +14,10 @@ def available():
 
 @contextlib.contextmanager
 def limited(count):
-    """Within the block, BLAS, OpenMP, numba's kernels and SciPy's transforms, where they are loaded, use at most `count`
-    threads.
+    """Within the block, BLAS, OpenMP, numba's kernels and SciPy's transforms use at most `count` threads.
 
-    SciPy's transforms use one unless told; what is shared out among as many threads as they may use gets `count`, too.
+    That is, where they are loaded. SciPy's transforms use one unless told; what is shared out among as many threads as
+    they may use gets `count`, too.
 
     Parameters
     ----------
