@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import reference
 
-from tdc_cli.patches import kernels, kernels_lanes, kernels_match, kernels_motion, kernels_shrink, refine
+from tdc_cli.patches import kernels, kernels_dense, kernels_lanes, kernels_match, kernels_motion, kernels_shrink, refine
 
 LANES = kernels_lanes.LANES
 NO_LEAST = np.float32(0.0)
@@ -62,14 +62,14 @@ def test_lanes_invert(rng, order):
     ]
     twin = matrix.astype(float)
     kernels_lanes.factorise(matrix, order, height, order + 1, NO_LEAST)
-    kernels_lanes.invert(matrix, order, height)
+    kernels_lanes.invert_lanes(matrix, order, height)
     cells = np.arange(order)[:, None] * order + np.arange(order) + order * height
     got = matrix.reshape(-1, LANES)[cells].transpose(2, 1, 0)  # (LANES, row, column)
     reference.factorise(twin, order, height, order + 1)
     below = np.tril_indices(order)
     for lane in range(LANES):
         np.testing.assert_allclose(
-            got[lane][below], reference.invert(twin, order, height)[lane][below], rtol=5e-3, atol=5e-3
+            got[lane][below], reference.invert_lanes(twin, order, height)[lane][below], rtol=5e-3, atol=5e-3
         )
         np.testing.assert_allclose(got[lane][below], -np.linalg.inv(matrices[lane])[below], rtol=5e-3, atol=5e-3)
 
@@ -102,6 +102,24 @@ def test_a_row_whose_pivot_is_too_small_is_left_out(rng, least):
     exact = [np.linalg.solve(a[np.ix_(kept, kept)], b[0, kept]) for a, b in zip(matrices, sides, strict=True)]
     np.testing.assert_allclose(got[:, kept], exact, rtol=5e-3, atol=5e-3)
     assert not got[:, 5].any()
+
+
+@pytest.mark.parametrize("width", [16, 32, 48, 112])  # one vector, whole pairs of vectors, and one left over
+def test_dense_matrices(rng, width):
+    patches = rng.standard_normal((40, width)).astype(np.float32)
+    covariance, twin = np.zeros((width, width), np.float32), np.zeros((width, width))
+    kernels_dense.gram(patches, covariance)
+    reference.gram(patches.astype(float), twin)
+    np.testing.assert_allclose(np.triu(covariance), np.triu(twin), rtol=1e-5, atol=1e-4)
+    covariance += 40 * np.eye(width, dtype=np.float32)
+    twin[:] = covariance
+    kernels_dense.invert(covariance, np.full_like(covariance, np.nan))
+    reference.invert(twin, None)
+    np.testing.assert_allclose(covariance, twin, rtol=1e-4, atol=1e-6)
+    products, its = np.empty((8, width), np.float32), np.empty((8, width))
+    kernels_dense.multiply(patches[:8], covariance, products)
+    reference.multiply(patches[:8].astype(float), twin, its)
+    np.testing.assert_allclose(products, its, rtol=1e-4, atol=1e-5)
 
 
 FRAME = 11
