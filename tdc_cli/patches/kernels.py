@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from ..kernels import CACHE, INNER, foreign, run_shares
-from .kernels_dense import ROWS, aligned, gram, invert, mirror, multiply, padded
+from .kernels_dense import NONE, ROWS, gram, invert, mirror, multiply, padded
 from .kernels_lanes import LANES, TILE, factorise, gather, invert_lanes, square, substitute_back
 
 _ssyev = foreign("ssyev", "cython_lapack", 9)
@@ -112,13 +112,12 @@ def _load(matrix, order, height, square, ridge, chosen, counts, held, sides):
     the identity below up to `order`. `chosen` and `counts` are as `_turn` writes them.
     """
     width = square.shape[1]
-    flat = square.reshape(-1)
     for j in range(order):
         diagonal = j * height + j
-        gather(matrix, diagonal, 1, flat, width, chosen, j, counts, chosen, j, order - j, counts)
+        gather(matrix, diagonal, 1, square, width, chosen, j, counts, chosen, j, order - j, counts)
         for lane in range(LANES):
             matrix[diagonal * LANES + lane] += ridge if j < counts[lane] else np.float32(1.0)
-    gather(matrix, order, height, sides.reshape(-1), width, held, 0, counts, chosen, 0, order, counts)
+    gather(matrix, order, height, sides, width, held, 0, counts, chosen, 0, order, counts)
 
 
 @njit(**INNER)
@@ -135,9 +134,8 @@ def _load_rows(matrix, order, height, rows, chosen, counts, wanted, sizes, count
     """Write ``rows_cw`` for the `wanted` entries w as further right sides below the first, `count` of them, for the
     patch that each lane holds; 0 where it wants fewer. All lists are as `_turn` writes them.
     """
-    width, flat = rows.shape[1], rows.reshape(-1)
     for j in range(order):
-        gather(matrix, j * height + order + 1, 1, flat, width, chosen, j, counts, wanted, 0, count, sizes)
+        gather(matrix, j * height + order + 1, 1, rows, rows.shape[1], chosen, j, counts, wanted, 0, count, sizes)
 
 
 @njit(**INNER)
@@ -190,7 +188,7 @@ def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, 
             covariance[d, e] += (covariance[d, e] + share * inner[d, e]) * taper[d, e]
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _by_observed(
     matrix, covariance, mean, targets, chosen, counts, wanted, sizes, noise, least, room, products, estimates, variances
 ):
@@ -204,7 +202,7 @@ def _by_observed(
     by_count, held, turned, its, lengths, its_lengths = room
     _ascending(counts, by_count)  # alike counts in a batch: little filling up
     for first in range(0, members, LANES):
-        batch, widest = _hold(by_count, first, held), 0
+        batch, widest = _hold(by_count, first, held), NONE
         order = (counts[held[batch - 1]] + TILE - 1) // TILE * TILE
         for k in held:
             widest = max(widest, sizes[k])
@@ -237,7 +235,7 @@ def _by_observed(
             found[d] = mean[d] + own[d]
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _by_missing(
     matrix,
     precision,
@@ -325,23 +323,17 @@ def _workspace(members, estimated, length):
     turned, turned_lengths = np.empty((2, (length + TILE) * LANES), np.uint32), np.empty((2, LANES), np.uint32)
     room = (np.empty(estimated, np.int64), np.empty(LANES, np.uint32), turned[0], turned[1], turned_lengths[0],
             turned_lengths[1])  # fmt: skip
-    return (aligned(members, width), np.zeros(width, np.float32), aligned(width, width), aligned(rows, width),
-            aligned(rows, width), lists[0], lists[1], lengths[0], lengths[1], room)  # fmt: skip
+    return (np.zeros((members, width), np.float32), np.zeros(width, np.float32), np.zeros((width, width), np.float32), np.zeros((rows, width), np.float32),
+            np.zeros((rows, width), np.float32), lists[0], lists[1], lengths[0], lengths[1], room)  # fmt: skip
 
 
 @njit(**INNER)
 def _systems(length, extra):
-    """Room for sixteen systems of up to `length` unknowns, with as many right sides as `extra`."""
-    height = (length + extra + 4 * TILE) | 1
-    return aligned((length + TILE) * height, LANES).reshape(-1)
-
-
-@njit(**INNER)
-def _padded_taper(taper):
-    width = padded(len(taper))
-    factors = aligned(width, width)
-    factors[: len(taper), : len(taper)] = taper
-    return factors
+    """Room for sixteen systems of up to `length` unknowns, with as many right sides as `extra`; it begins on a whole
+    line of the cache, as each vector does then.
+    """
+    room = np.empty(((length + TILE) * ((length + extra + 4 * TILE) | 1) + 1) * LANES, np.float32)
+    return room[-(room.ctypes.data // 4) % LANES :]
 
 
 @njit(**INNER)
@@ -395,8 +387,8 @@ def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge
     patches, mean, covariance, targets, products, chosen, others, counts, sizes, room = _workspace(
         groups.shape[1], estimated, length
     )
-    matrix, taper = _systems(length, length if spread else 1), _padded_taper(taper)
-    smoother = aligned(len(covariance), len(covariance))
+    matrix = _systems(length, length if spread else 1)
+    smoother = np.zeros(covariance.shape, np.float32)
     for g in range(first, last):
         _gather(image, data, groups[g], frame, depth, size, patches, targets, mean, estimated)
         few_missing = _few_missing(targets, length, estimated)
@@ -480,7 +472,7 @@ def _add_back(turned, axis, depth, patches):
 @njit(cache=CACHE, nogil=True, error_model="numpy")
 def _estimate_apart(first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances):
     """`_estimate` along each principal axis of a group's colours by itself."""
-    estimated, length = estimates.shape[1], len(taper)
+    estimated, length = estimates.shape[1], estimates.shape[2] // len(image)
     spread = len(variances) > 0
     whole, mean = np.empty((groups.shape[1], estimates.shape[2]), np.float32), np.empty(estimates.shape[2], np.float32)
     known = np.empty(estimates.shape[1:], np.float32)
@@ -490,8 +482,8 @@ def _estimate_apart(first, last, image, data, groups, frame, depth, size, taper,
     )
     found = np.empty((estimated, length), np.float32)
     its = np.empty((estimated if spread else 0, length), np.float32)
-    matrix, taper = _systems(length, length if spread else 1), _padded_taper(taper)
-    smoother = aligned(len(covariance), len(covariance))
+    matrix = _systems(length, length if spread else 1)
+    smoother = np.zeros(covariance.shape, np.float32)
     for g in range(first, last):
         _gather(image, data, groups[g], frame, depth, size, whole, known, mean, estimated)
         _principal_axes(whole, depth, axes)
@@ -528,9 +520,9 @@ def _estimate_uncertain(
     patches, mean, covariance, targets, products, chosen, others, counts, sizes, room = _workspace(
         groups.shape[1], estimated, length
     )
-    matrix, taper = _systems(length, 2 * length), _padded_taper(taper)
+    matrix = _systems(length, 2 * length)
     width = len(covariance)
-    inner, outer, left_open = aligned(width, width), aligned(width, width), np.empty(length, np.float32)
+    inner, outer, left_open = np.zeros((width, width), np.float32), np.zeros((width, width), np.float32), np.empty(length, np.float32)
     together = variances.shape[1] == 1
     for g in range(first, last):
         _gather(image, data, groups[g], frame, depth, size, patches, targets, mean, estimated)
@@ -585,6 +577,8 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
         Written, or left alone if empty; 0 of observed entries without noise. Of one for each group, if `uncertain`, the
         diagonal of that mean posterior covariance: much cheaper, and as good for weights.
     """
+    beyond = -len(taper) % LANES
+    taper = np.pad(taper, (0, beyond))
     kernel = _estimate_apart if apart else _estimate_uncertain if uncertain else _estimate
     run_shares(
         kernel, len(groups), SHARE, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances

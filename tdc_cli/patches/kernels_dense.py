@@ -1,8 +1,8 @@
 """Products, Cholesky factors and inverses of one matrix of order 30 to 250, in blocks that stay in registers.
 
-At such orders a BLAS spends half of its time on copying its arguments into an order of its own. Here they are flat
-float32 arrays of rows that begin on whole lines of the cache, `aligned`, and are `padded` to whole vectors, so that
-nothing is copied and no block is cut.
+At such orders a BLAS spends half of its time on copying its arguments into an order of its own. Here rows are `padded`
+to whole vectors, so that nothing is copied and no block is cut. Positions in a matrix are those of its entries one row
+after the other.
 """
 
 import itertools
@@ -17,6 +17,8 @@ from .kernels_lanes import FUSED, INDEX, LANES, Flat, counted, splat
 
 # Rows of the block that stays in registers; it is one or two vectors of `LANES` wide.
 ROWS = 8
+# Numba compiles a function once more for every number that is written out in a call.
+NONE, ONE = np.int64(0), np.int64(1)
 
 
 def _products(vectors, subtracted):
@@ -119,14 +121,6 @@ def padded(length):
 
 
 @njit(**INNER)
-def aligned(rows, columns):
-    """Zeros, (rows, columns) float32, from a whole line of the cache on."""
-    room = np.zeros(rows * columns + LANES, np.float32)
-    skip = -(room.ctypes.data // 4) % LANES
-    return room[skip : skip + rows * columns].reshape(rows, columns)
-
-
-@njit(cache=CACHE, error_model="numpy")
 def _rows_of_sums(t, d, first, last, across, a, left, side, step, b, begin, count):
     """Columns `first` to `last` of the rows ``d`` to ``d + ROWS`` of a product of which `count` terms are summed, the
     first of the right factor in its row `begin`.
@@ -141,13 +135,13 @@ def _rows_of_sums(t, d, first, last, across, a, left, side, step, b, begin, coun
 @njit(**INNER)
 def mirror(matrix):
     """Copy what is above the diagonal of a square matrix to below it."""
-    width, flat = len(matrix), matrix.reshape(-1)
+    width = len(matrix)
     for first in range(0, width, LANES):
         for d in range(first, first + LANES):
             for e in range(d + 1, first + LANES):
                 matrix[e, d] = matrix[d, e]
         for begin in range(first + LANES, width, LANES):
-            _transpose(flat, begin * width + first, first * width + begin, width)
+            _transpose(matrix, begin * width + first, first * width + begin, width)
 
 
 @njit(cache=CACHE, error_model="numpy")
@@ -157,14 +151,13 @@ def gram(patches, products):
     Parameters
     ----------
     patches : (K, N) float32 ndarray
-        `padded` and `aligned`, as all matrices here.
+        `padded`, as all matrices here.
     products : (N, N) float32 ndarray
         Written, what is below the diagonal in part.
     """
     count, width = patches.shape
-    flat, out = patches.reshape(-1), products.reshape(-1)
     for d in range(0, width, ROWS):
-        _rows_of_sums(out, d, d // LANES * LANES, width, width, flat, d, 1, width, flat, 0, count)
+        _rows_of_sums(products, d, d // LANES * LANES, width, width, patches, d, ONE, width, patches, NONE, count)
 
 
 @njit(cache=CACHE, error_model="numpy")
@@ -180,21 +173,20 @@ def multiply(left, right, products):
         Written.
     """
     rows, width = left.shape
-    a, b, out = left.reshape(-1), right.reshape(-1), products.reshape(-1)
     for k in range(0, rows, ROWS):
-        _rows_of_sums(out, k, 0, width, width, a, k * width, width, 1, b, 0, width)
+        _rows_of_sums(products, k, NONE, width, width, left, k * width, width, ONE, right, NONE, width)
 
 
-@njit(cache=CACHE, error_model="numpy")
-def _eliminate(flat, width, j, e, last, other, begin):
+@njit(**INNER)
+def _eliminate(matrix, width, j, e, last, other, begin):
     """Take from the columns `e` to ``last - 1`` of `other`, in rows ``j`` to ``j + ROWS``, what the rows `begin` to ``j
-    - 1`` of the factor in `flat` say.
+    - 1`` of the factor in `matrix` say.
     """
     target, left, right = j * width + e, begin * width + j, begin * width + e
     if last - e > LANES:
-        _subtract_2(other, target, width, flat, left, 1, width, other, right, j - begin)
+        _subtract_2(other, target, width, matrix, left, 1, width, other, right, j - begin)
     else:
-        _subtract_1(other, target, width, flat, left, 1, width, other, right, j - begin)
+        _subtract_1(other, target, width, matrix, left, 1, width, other, right, j - begin)
 
 
 @njit(cache=CACHE, error_model="numpy")
@@ -210,15 +202,14 @@ def invert(matrix, root):
         Workspace.
     """
     width = len(matrix)
-    flat, own = matrix.reshape(-1), root.reshape(-1)
     factor, inverses = np.empty(ROWS * ROWS, np.float32), np.empty(ROWS, np.float32)
-    own[:] = np.float32(0.0)
+    root[:] = np.float32(0.0)
     for j in range(0, width, ROWS):
         first = j // LANES * LANES
         for e in range(first, width, 2 * LANES):
-            _eliminate(flat, width, j, e, width, flat, 0)
+            _eliminate(matrix, width, j, e, width, matrix, NONE)
         for e in range(0, first + LANES, 2 * LANES):
-            _eliminate(flat, width, j, e, first + LANES, own, e)
+            _eliminate(matrix, width, j, e, first + LANES, root, e)
         for r in range(ROWS):
             root[j + r, j + r] = np.float32(1.0)
             for c in range(r, ROWS):
@@ -231,11 +222,11 @@ def invert(matrix, root):
                 for c in range(k, ROWS):
                     factor[k * ROWS + c] -= factor[r * ROWS + k] * factor[r * ROWS + c]
         for e in range(first, width, LANES):
-            _solve_rows(flat, j * width + e, width, factor, inverses)
+            _solve_rows(matrix, j * width + e, width, factor, inverses)
         for e in range(0, first + LANES, LANES):
-            _solve_rows(own, j * width + e, width, factor, inverses)
+            _solve_rows(root, j * width + e, width, factor, inverses)
     for d in range(0, width, ROWS):
         for e in range(d // LANES * LANES, width, 2 * LANES):
             last = min(width, e + 2 * LANES)
-            _rows_of_sums(flat, d, e, last, width, own, e * width + d, 1, width, own, e, width - e)
+            _rows_of_sums(matrix, d, e, last, width, root, e * width + d, ONE, width, root, e, width - e)
     mirror(matrix)

@@ -32,7 +32,9 @@ FUSED = ("contract",)
 
 
 class Flat:
-    """Loads and stores in a flat array that an intrinsic was given, of one element or of several in a row."""
+    """Loads and stores in an array that an intrinsic was given, by the number of the element, one row after the other;
+    of one or of several in a row.
+    """
 
     def __init__(self, context, builder, kind, array):
         self.builder = builder
