@@ -185,12 +185,14 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
         mean = now.mean(axis=0)
         covariance = np.cov(now.T, bias=True) * taper + ridge * np.eye(now.shape[1])
         pairs = [(y, ~np.isnan(y)) for y in _patches(data, group[: estimates.shape[1]], frame, depth, size)]
+        together = np.diag(covariance)
         if uncertain:
             rounding = kernels.ROUNDING * np.trace(covariance)
             left_open = np.mean([_left_open(covariance, o, noise + rounding) for _, o in pairs[:16]], axis=0)
             covariance = covariance + taper * left_open
-            if variances.shape[1] == 1:
-                variances[g] = np.diag(left_open)
+            together = np.diag(left_open)
+        if variances.shape[1] == 1:
+            variances[g] = together
         for k, (y, o) in enumerate(pairs):
             gain = np.linalg.solve(covariance[np.ix_(o, o)] + noise * np.eye(o.sum()), covariance[o]).T
             estimates[g, k] = mean + gain @ (y[o] - mean[o])

@@ -168,7 +168,7 @@ def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, 
         _turn(held, chosen, counts, order, turned, lengths)
         _load(matrix, order, height, covariance, noise, turned, lengths, held, targets)
         _load_identity(matrix, order, height)
-        factorise(matrix, order, height, order + 1, least)
+        factorise(matrix, order, height, order + 1, least, True)
         invert_lanes(matrix, order, height)
         for lane in range(batch):
             k = held[lane]
@@ -213,7 +213,7 @@ def _by_observed(
         if extra > 1:
             _turn(held, wanted, sizes, widest, its, its_lengths)
             _load_rows(matrix, order, height, covariance, turned, lengths, its, its_lengths, widest)
-        factorise(matrix, order, height, extra, least)
+        factorise(matrix, order, height, extra, least, False)
         if len(variances) > 0:
             square(matrix, order, height, widest)
             for lane in range(batch):
@@ -289,7 +289,7 @@ def _by_missing(
             _load_rows(matrix, order, height, smoother, turned, lengths, its, its_lengths, length)
         elif spread:
             _load_identity(matrix, order, height)
-        factorise(matrix, order, height, extra, np.float32(0.0))
+        factorise(matrix, order, height, extra, np.float32(0.0), spread and noise == 0)
         if spread:
             square(matrix, order, height, extra - 1)
             for lane in range(batch):
@@ -319,12 +319,14 @@ def _workspace(members, estimated, length):
     Matrices and the mean are padded for `kernels_dense`, with zeros.
     """
     width, rows = padded(length), (estimated + ROWS - 1) // ROWS * ROWS
+    patches, covariance = np.zeros((members, width), np.float32), np.zeros((width, width), np.float32)
+    targets, products = np.zeros((rows, width), np.float32), np.zeros((rows, width), np.float32)
     lists, lengths = np.zeros((2, estimated, length + TILE), np.uint32), np.zeros((2, estimated), np.int64)
     turned, turned_lengths = np.empty((2, (length + TILE) * LANES), np.uint32), np.empty((2, LANES), np.uint32)
     room = (np.empty(estimated, np.int64), np.empty(LANES, np.uint32), turned[0], turned[1], turned_lengths[0],
             turned_lengths[1])  # fmt: skip
-    return (np.zeros((members, width), np.float32), np.zeros(width, np.float32), np.zeros((width, width), np.float32), np.zeros((rows, width), np.float32),
-            np.zeros((rows, width), np.float32), lists[0], lists[1], lengths[0], lengths[1], room)  # fmt: skip
+    return (patches, np.zeros(width, np.float32), covariance, targets, products, lists[0], lists[1], lengths[0],
+            lengths[1], room)  # fmt: skip
 
 
 @njit(**INNER)
@@ -368,7 +370,8 @@ def _divide(targets, mean, length, wants_missing, noise, chosen, counts, others,
 
 @njit(**INNER)
 def _few_missing(targets, length, estimated):
-    """Whether the precision of all patches and systems of what each misses cost less than systems of what is observed."""
+    """Whether the precision of all patches and systems of what each misses cost less than systems of what is observed.
+    """
     by_observed, by_missing = 0, 3 * length**3
     for k in range(estimated):
         count = 0
@@ -383,7 +386,8 @@ def _few_missing(targets, length, estimated):
 def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances):
     """`estimate` for the groups `first` to ``last - 1``, in one workspace."""
     estimated, length = estimates.shape[1:]
-    spread = len(variances) > 0
+    together = 0 < variances.shape[1] < estimated
+    spread = len(variances) > 0 and not together
     patches, mean, covariance, targets, products, chosen, others, counts, sizes, room = _workspace(
         groups.shape[1], estimated, length
     )
@@ -394,6 +398,9 @@ def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge
         few_missing = _few_missing(targets, length, estimated)
         _covariance(patches, taper, ridge + noise if few_missing else ridge, covariance)
         _divide(targets, mean, length, few_missing, noise, chosen, counts, others, sizes)
+        if together:
+            for d in range(length):
+                variances[g, 0, d] = covariance[d, d] - (noise if few_missing else np.float32(0.0))
         its = variances[g] if spread else variances[:0].reshape(0, 0)
         if few_missing:
             invert(covariance, smoother)
@@ -515,14 +522,15 @@ def _estimate_apart(first, last, image, data, groups, frame, depth, size, taper,
 def _estimate_uncertain(
     first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances
 ):
-    """`_estimate` with what missing entries leave open; by itself, because few runs need it and it compiles for long."""
+    """`_estimate` with what missing entries leave open; by itself, because few runs need it and it compiles for long.
+    """
     estimated, length = estimates.shape[1:]
     patches, mean, covariance, targets, products, chosen, others, counts, sizes, room = _workspace(
         groups.shape[1], estimated, length
     )
     matrix = _systems(length, 2 * length)
-    width = len(covariance)
-    inner, outer, left_open = np.zeros((width, width), np.float32), np.zeros((width, width), np.float32), np.empty(length, np.float32)
+    inner, outer = np.zeros(covariance.shape, np.float32), np.zeros(covariance.shape, np.float32)
+    left_open = np.empty(length, np.float32)
     together = variances.shape[1] == 1
     for g in range(first, last):
         _gather(image, data, groups[g], frame, depth, size, patches, targets, mean, estimated)
@@ -574,8 +582,9 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
     estimates : (G, E, D) float32 ndarray
         Written.
     variances : (G, E, D), (G, 1, D) or (0, 0, 0) float32 ndarray
-        Written, or left alone if empty; 0 of observed entries without noise. Of one for each group, if `uncertain`, the
-        diagonal of that mean posterior covariance: much cheaper, and as good for weights.
+        Written, or left alone if empty; 0 of observed entries without noise. One for each group is much cheaper, and
+        good enough for weights: the diagonal of that mean posterior covariance if `uncertain`, else that of S; not
+        together with `apart`.
     """
     beyond = -len(taper) % LANES
     taper = np.pad(taper, (0, beyond))

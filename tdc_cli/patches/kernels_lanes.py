@@ -1,7 +1,7 @@
 """Small symmetric systems solved sixteen at a time, one in each lane of the processor's vectors.
 
 LAPACK spends its time on overhead at orders of 10 to 60, and numba's vectoriser needs proof that arrays do not overlap
-before it uses vectors. So the four inner loops are written in LLVM's own language: each works on vectors of `LANES`
+before it uses vectors. So the inner loops are written in LLVM's own language: each works on vectors of `LANES`
 floats, and lane ``l`` of every vector belongs to system ``l``. Nothing is added across lanes, so that a system has the
 same solution in any lane and any company.
 
@@ -32,8 +32,8 @@ FUSED = ("contract",)
 
 
 class Flat:
-    """Loads and stores in an array that an intrinsic was given, by the number of the element, one row after the other;
-    of one or of several in a row.
+    """Loads and stores in an array that an intrinsic was given, of one element or of several in a row; elements are
+    counted one row after the other.
     """
 
     def __init__(self, context, builder, kind, array):
@@ -300,7 +300,7 @@ def gather(typing_context, matrix, target, step, source, stride, rows, row, limi
 
 
 @njit(cache=CACHE, error_model="numpy")
-def factorise(matrix, order, height, extra, least):
+def factorise(matrix, order, height, extra, least, identity):
     """Cholesky factors of sixteen matrices, and their inverses applied to right sides that lie below them.
 
     Parameters
@@ -316,13 +316,18 @@ def factorise(matrix, order, height, extra, least):
     extra : int
     least : float32
         No pivot is as small but for rounding: rows whose pivot is are left out of the system.
+    identity : bool
+        Whether the right sides after the first are the columns of the identity: ``L^-1`` is 0 above its diagonal.
     """
     for j in range(0, order, TILE):
         diagonal = j * height + j
         _subtract_tile(matrix, diagonal, height, j, j, height, j)
         _factorise_tile(matrix, diagonal, height, least)
         for i in range(j + TILE, order + extra, TILE):
-            _solve_tile(matrix, j * height + i, diagonal, height, i, j, j)
+            begin = max(0, i - order - 1) // TILE * TILE if identity else 0
+            if begin > j:
+                break
+            _solve_tile(matrix, j * height + i, diagonal, height, begin * height + i, begin * height + j, j - begin)
 
 
 @njit(cache=CACHE, error_model="numpy")
