@@ -17,7 +17,7 @@ from numba import njit
 
 from ..kernels import CACHE, INNER, foreign, run_shares
 from .kernels_dense import NONE, ROWS, gram, invert, mirror, multiply, padded
-from .kernels_lanes import LANES, TILE, factorise, gather, invert_lanes, square, substitute_back
+from .kernels_lanes import LANES, NO, TILE, YES, factorise, gather, invert_lanes, square, substitute_back
 
 _ssyev = foreign("ssyev", "cython_lapack", 9)
 
@@ -168,7 +168,7 @@ def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, 
         _turn(held, chosen, counts, order, turned, lengths)
         _load(matrix, order, height, covariance, noise, turned, lengths, held, targets)
         _load_identity(matrix, order, height)
-        factorise(matrix, order, height, order + 1, least, True)
+        factorise(matrix, order, height, order + 1, least, YES)
         invert_lanes(matrix, order, height)
         for lane in range(batch):
             k = held[lane]
@@ -213,7 +213,7 @@ def _by_observed(
         if extra > 1:
             _turn(held, wanted, sizes, widest, its, its_lengths)
             _load_rows(matrix, order, height, covariance, turned, lengths, its, its_lengths, widest)
-        factorise(matrix, order, height, extra, least, False)
+        factorise(matrix, order, height, extra, least, NO)
         if len(variances) > 0:
             square(matrix, order, height, widest)
             for lane in range(batch):

@@ -11,6 +11,7 @@ matrices. An odd `height` keeps columns from falling on the same lines of the ca
 
 import itertools
 
+import numpy as np
 from llvmlite import ir
 from llvmlite.binding import llvm_version_info
 from numba import njit, types
@@ -22,6 +23,8 @@ from ..kernels import CACHE
 LANES = 16
 # Rows and columns of the block that stays in registers: 16 sums need 8 loads.
 TILE = 4
+# Numba compiles a function once more for every truth value that is written out in a call.
+YES, NO = np.bool_(True), np.bool_(False)
 _VECTOR = ir.VectorType(ir.FloatType(), LANES)
 _NOTHING = ir.Constant(_VECTOR, [0.0] * LANES)
 INDEX = ir.IntType(64)
