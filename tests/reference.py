@@ -23,7 +23,7 @@ def segment_products(stack, first, coordinates, entries, begins, ends, mode, pre
     c = _products(stack, first, coordinates, mode)
     upper = np.triu_indices(stack.shape[1])
     for s in range(len(begins)):
-        chosen = entries[begins[s]:ends[s]]
+        chosen = entries[begins[s] : ends[s]]
         gram = np.einsum("n,na,nb->ab", precisions[chosen], c[chosen], c[chosen])
         grams[s][upper] = gram[upper]
         products[s] = (precisions[chosen] * targets[chosen]) @ c[chosen]
@@ -32,7 +32,7 @@ def segment_products(stack, first, coordinates, entries, begins, ends, mode, pre
 def contract_rows(grams, products, rows, factor, gram, product):
     u = factor[rows]
     gram[:] = np.sum([np.outer(line, line) * _full(g) for line, g in zip(u, grams)], axis=0)
-    product[:] = np.sum(u * products[:len(rows)], axis=0)
+    product[:] = np.sum(u * products[: len(rows)], axis=0)
 
 
 def draw_rows(grams, products, bounds, weights, diagonals, shifts, noise, rows):
@@ -85,7 +85,7 @@ def draw_rows_one_by_one(
 ):
     c = _products(stack, first, coordinates, mode) * weights
     for i, row in enumerate(rows):
-        mine = entries[starts[row]:starts[row + 1]]
+        mine = entries[starts[row] : starts[row + 1]]
         u = stack[first[mode] + row]
         for r in range(len(weights)):
             others = residuals[mine] + u[r] * c[mine, r]
@@ -112,13 +112,26 @@ def substitute_back(matrix, order, height):
         view[order, :order, lane] = np.linalg.solve(lower.T, view[:order, order, lane])
 
 
-def invert(matrix, order, height):
+def invert_lanes(matrix, order, height):
     """After `factorise` with the identity as right sides 1 to order: minus the inverses, (16, order, order), beside the
     flat array.
     """
     view = matrix[: order * height * 16].reshape(order, height, 16)
     roots = view[:, order + 1 : 2 * order + 1].transpose(2, 0, 1)
     return -roots.transpose(0, 2, 1) @ roots
+
+
+def gram(patches, products):
+    products[:] = patches.T @ patches
+
+
+def multiply(left, right, products):
+    products[:] = left @ right
+
+
+def invert(matrix, root):
+    upper = np.triu(matrix)
+    matrix[:] = np.linalg.inv(upper + np.triu(upper, 1).T)
 
 
 def _patches(image, positions, frame, depth, size):
@@ -172,12 +185,14 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
         mean = now.mean(axis=0)
         covariance = np.cov(now.T, bias=True) * taper + ridge * np.eye(now.shape[1])
         pairs = [(y, ~np.isnan(y)) for y in _patches(data, group[: estimates.shape[1]], frame, depth, size)]
+        together = np.diag(covariance)
         if uncertain:
             rounding = kernels.ROUNDING * np.trace(covariance)
             left_open = np.mean([_left_open(covariance, o, noise + rounding) for _, o in pairs[:16]], axis=0)
             covariance = covariance + taper * left_open
-            if variances.shape[1] == 1:
-                variances[g] = np.diag(left_open)
+            together = np.diag(left_open)
+        if variances.shape[1] == 1:
+            variances[g] = together
         for k, (y, o) in enumerate(pairs):
             gain = np.linalg.solve(covariance[np.ix_(o, o)] + noise * np.eye(o.sum()), covariance[o]).T
             estimates[g, k] = mean + gain @ (y[o] - mean[o])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import reference
 
-from tdc_cli.patches import kernels, kernels_lanes, kernels_match, kernels_motion, kernels_shrink, refine
+from tdc_cli.patches import kernels, kernels_dense, kernels_lanes, kernels_match, kernels_motion, kernels_shrink, refine
 
 LANES = kernels_lanes.LANES
 NO_LEAST = np.float32(0.0)
@@ -35,7 +35,7 @@ def test_lanes_factorise_and_substitute_back(rng, order, extra):
     height = (order + 8) | 1
     matrix, matrices, sides = systems(rng, order, extra, height)
     twin = matrix.astype(float)
-    kernels_lanes.factorise(matrix, order, height, extra, NO_LEAST)
+    kernels_lanes.factorise(matrix, order, height, extra, NO_LEAST, False)
     reference.factorise(twin, order, height, extra)
     shape = (order + 1, height, LANES)
     lower = np.arange(height)[None, :] >= np.arange(order)[:, None]
@@ -61,15 +61,15 @@ def test_lanes_invert(rng, order):
         ..., None
     ]
     twin = matrix.astype(float)
-    kernels_lanes.factorise(matrix, order, height, order + 1, NO_LEAST)
-    kernels_lanes.invert(matrix, order, height)
+    kernels_lanes.factorise(matrix, order, height, order + 1, NO_LEAST, True)
+    kernels_lanes.invert_lanes(matrix, order, height)
     cells = np.arange(order)[:, None] * order + np.arange(order) + order * height
     got = matrix.reshape(-1, LANES)[cells].transpose(2, 1, 0)  # (LANES, row, column)
     reference.factorise(twin, order, height, order + 1)
     below = np.tril_indices(order)
     for lane in range(LANES):
         np.testing.assert_allclose(
-            got[lane][below], reference.invert(twin, order, height)[lane][below], rtol=5e-3, atol=5e-3
+            got[lane][below], reference.invert_lanes(twin, order, height)[lane][below], rtol=5e-3, atol=5e-3
         )
         np.testing.assert_allclose(got[lane][below], -np.linalg.inv(matrices[lane])[below], rtol=5e-3, atol=5e-3)
 
@@ -81,7 +81,7 @@ def test_a_system_has_the_same_solution_in_any_lane_and_any_company(rng):
     view, strange = matrix.reshape(-1, LANES), other.reshape(-1, LANES)
     strange[:, 11] = view[:, 2]
     for one in (matrix, other):
-        kernels_lanes.factorise(one, order, height, 1, NO_LEAST)
+        kernels_lanes.factorise(one, order, height, 1, NO_LEAST, False)
         kernels_lanes.substitute_back(one, order, height)
     cells = order * height + np.arange(order)
     np.testing.assert_array_equal(view[cells, 2], strange[cells, 11])
@@ -95,13 +95,31 @@ def test_a_row_whose_pivot_is_too_small_is_left_out(rng, least):
     matrices[:, 5], matrices[:, :, 5] = matrices[:, 2], matrices[:, :, 2]
     matrices[:, 5, 5] = matrices[:, 2, 2] + least / 2 - 1e-4 * (least == 0)
     matrix.reshape(order + 1, height, LANES)[:order, :order] = matrices.transpose(2, 1, 0)
-    kernels_lanes.factorise(matrix, order, height, 1, np.float32(least))
+    kernels_lanes.factorise(matrix, order, height, 1, np.float32(least), False)
     kernels_lanes.substitute_back(matrix, order, height)
     got = matrix.reshape(order + 1, height, LANES)[order, :order].T
     kept = np.arange(order) != 5
     exact = [np.linalg.solve(a[np.ix_(kept, kept)], b[0, kept]) for a, b in zip(matrices, sides, strict=True)]
     np.testing.assert_allclose(got[:, kept], exact, rtol=5e-3, atol=5e-3)
     assert not got[:, 5].any()
+
+
+@pytest.mark.parametrize("width", [16, 32, 48, 112])  # one vector, whole pairs of vectors, and one left over
+def test_dense_matrices(rng, width):
+    patches = rng.standard_normal((40, width)).astype(np.float32)
+    covariance, twin = np.zeros((width, width), np.float32), np.zeros((width, width))
+    kernels_dense.gram(patches, covariance)
+    reference.gram(patches.astype(float), twin)
+    np.testing.assert_allclose(np.triu(covariance), np.triu(twin), rtol=1e-5, atol=1e-4)
+    covariance += 40 * np.eye(width, dtype=np.float32)
+    twin[:] = covariance
+    kernels_dense.invert(covariance, np.full_like(covariance, np.nan))
+    reference.invert(twin, None)
+    np.testing.assert_allclose(covariance, twin, rtol=1e-4, atol=1e-6)
+    products, its = np.empty((8, width), np.float32), np.empty((8, width))
+    kernels_dense.multiply(patches[:8], covariance, products)
+    reference.multiply(patches[:8].astype(float), twin, its)
+    np.testing.assert_allclose(products, its, rtol=1e-4, atol=1e-5)
 
 
 FRAME = 11
@@ -132,8 +150,8 @@ def tapered(rng, length):
     return factor @ factor.T / np.outer(lengths, lengths)
 
 
-def check_estimate(arguments, shape, uncertain=False):
-    """That `kernels.estimate` gives what its twin does, with variances and without."""
+def check_estimate(arguments, shape, apart=False):
+    """That `kernels.estimate` gives what its twin does, with variances and without, and with those of whole groups."""
     found, variances = np.empty((2, *shape), np.float32)
     twin, twin_variances = np.empty((2, *shape))
     kernels.estimate(*arguments, found, variances)
@@ -143,7 +161,7 @@ def check_estimate(arguments, shape, uncertain=False):
     again = np.empty(shape, np.float32)
     kernels.estimate(*arguments, again, np.empty((0, 0, 0), np.float32))
     np.testing.assert_allclose(again, found, rtol=1e-5, atol=1e-5)
-    if uncertain:
+    if not apart:
         groups, twin_groups = np.empty((shape[0], 1, shape[2]), np.float32), np.empty((shape[0], 1, shape[2]))
         kernels.estimate(*arguments, again, groups)
         reference.estimate(*arguments, twin, twin_groups)
@@ -236,7 +254,7 @@ def test_estimate(picture, rng, noise, members, uncertain, depth, estimated):
     shape = (len(groups), estimated or members, length)
     taper = tapered(rng, length)
     arguments = image, data, groups, FRAME, depth, 4, taper, np.float32(0.01), np.float32(noise), uncertain, False
-    check_estimate(arguments, shape, uncertain)
+    check_estimate(arguments, shape)
 
 
 def test_rounding_leaves_no_less_than_nothing_open():
@@ -270,7 +288,7 @@ def test_estimate_with_colours_apart(together, rng, noise, members, depth, estim
     shape = (9, estimated or members, depth * 48)
     taper = tapered(rng, depth * 16)
     arguments = image, data, groups, FRAME, depth, 4, taper, np.float32(0.01), np.float32(noise), False, True
-    check_estimate(arguments, shape)
+    check_estimate(arguments, shape, apart=True)
 
 
 def motion_problem(rng, height, gaps):

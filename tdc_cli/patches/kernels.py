@@ -16,14 +16,10 @@ import numpy as np
 from numba import njit
 
 from ..kernels import CACHE, INNER, foreign, run_shares
-from .kernels_lanes import LANES, TILE, factorise, invert, square, substitute_back
+from .kernels_dense import NONE, ROWS, gram, invert, mirror, multiply, padded
+from .kernels_lanes import LANES, NO, TILE, YES, factorise, gather, invert_lanes, square, substitute_back
 
-_ssyrk = foreign("ssyrk", "cython_blas", 10)
-_ssymm = foreign("ssymm", "cython_blas", 12)
-_spotrf = foreign("spotrf", "cython_lapack", 5)
-_spotri = foreign("spotri", "cython_lapack", 5)
 _ssyev = foreign("ssyev", "cython_lapack", 9)
-_UPPER_OF_ROWS, _NO = ord("L"), ord("N")  # Fortran sees the row-major upper triangle as a column-major lower one
 
 # Rows of the picture that a thread adds estimates into at a time are a multiple of it.
 STRIP = 16
@@ -69,69 +65,16 @@ def _centre(patches, mean):
 
 @njit(**INNER)
 def _covariance(patches, taper, ridge, covariance):
-    """Upper triangle of the covariance of patches without their mean, times `taper`, with `ridge` on its diagonal."""
-    count, length = patches.shape
-    letters = np.array([_UPPER_OF_ROWS, _NO], np.uint8)
-    sizes = np.array([length, count], np.int32)
-    scalars = np.array([1.0 / count, 0.0], np.float32)
-    _ssyrk(
-        letters.ctypes,
-        letters[1:].ctypes,
-        sizes.ctypes,
-        sizes[1:].ctypes,
-        scalars.ctypes,
-        patches.ctypes,
-        sizes.ctypes,
-        scalars[1:].ctypes,
-        covariance.ctypes,
-        sizes.ctypes,
-    )
-    for d in range(length):
-        for e in range(d + 1, length):
-            covariance[d, e] *= taper[d, e]
+    """Covariance of patches without their mean, times `taper`, with `ridge` on its diagonal."""
+    gram(patches, covariance)
+    share = np.float32(1.0) / np.float32(len(patches))
+    for d in range(len(covariance)):
+        begin = d // LANES * LANES  # whole vectors
+        row, factors = covariance[d, begin:], taper[d, begin:]
+        for e in range(len(row)):
+            row[e] *= share * factors[e]
         covariance[d, d] += ridge
-
-
-@njit(**INNER)
-def _mirror(matrix):
-    """Copy what is above the diagonal to below it, in squares that stay in the cache."""
-    for first in range(0, len(matrix), LANES):
-        for begin in range(first, len(matrix), LANES):
-            for d in range(first, min(first + LANES, len(matrix))):
-                for e in range(max(d + 1, begin), min(begin + LANES, len(matrix))):
-                    matrix[e, d] = matrix[d, e]
-
-
-@njit(**INNER)
-def _invert(covariance):
-    """Replace a covariance, of which the upper triangle is read, by its inverse."""
-    letters = np.array([_UPPER_OF_ROWS], np.uint8)
-    sizes = np.array([len(covariance), 0], np.int32)
-    _spotrf(letters.ctypes, sizes.ctypes, covariance.ctypes, sizes.ctypes, sizes[1:].ctypes)
-    _spotri(letters.ctypes, sizes.ctypes, covariance.ctypes, sizes.ctypes, sizes[1:].ctypes)
-    _mirror(covariance)
-
-
-@njit(**INNER)
-def _multiply(patches, precision, products):
-    """``products = patches @ precision``, the precision symmetric; its upper triangle is read."""
-    letters = np.array([ord("L"), _UPPER_OF_ROWS], np.uint8)
-    sizes = np.array([patches.shape[1], patches.shape[0]], np.int32)
-    scalars = np.array([1.0, 0.0], np.float32)
-    _ssymm(
-        letters.ctypes,
-        letters[1:].ctypes,
-        sizes.ctypes,
-        sizes[1:].ctypes,
-        scalars.ctypes,
-        precision.ctypes,
-        sizes.ctypes,
-        patches.ctypes,
-        sizes.ctypes,
-        scalars[1:].ctypes,
-        products.ctypes,
-        sizes.ctypes,
-    )
+    mirror(covariance)
 
 
 @njit(**INNER)
@@ -151,29 +94,30 @@ def _ascending(counts, order):
 
 
 @njit(**INNER)
+def _turn(held, lists, sizes, longest, turned, lengths):
+    """Write the lists of entries of the patch that each lane holds, up to the `longest`, as vectors of all lanes, and
+    their lengths as one.
+    """
+    for lane in range(LANES):
+        k = held[lane]
+        own = lists[k]
+        lengths[lane] = sizes[k]
+        for j in range(longest):
+            turned[j * LANES + lane] = own[j]
+
+
+@njit(**INNER)
 def _load(matrix, order, height, square, ridge, chosen, counts, held, sides):
     """Write the system ``(square + ridge I)_cc a = sides_c`` of the chosen entries of the patch that each lane holds,
-    the identity below up to `order`.
+    the identity below up to `order`. `chosen` and `counts` are as `_turn` writes them.
     """
-    columns = matrix[: order * height * LANES].reshape(order, height, LANES)
-    for j in range(order):  # a column at a time, which stays in the cache while all lanes are written
-        column = columns[j]
+    width = square.shape[1]
+    for j in range(order):
+        diagonal = j * height + j
+        gather(matrix, diagonal, 1, square, width, chosen, j, counts, chosen, j, order - j, counts)
         for lane in range(LANES):
-            k = held[lane]
-            count = counts[k]
-            if j < count:
-                own = chosen[k]
-                row = square[own[j]]
-                column[j, lane] = row[own[j]] + ridge
-                for i in range(j + 1, count):
-                    column[i, lane] = row[own[i]]
-                for i in range(count, order):
-                    column[i, lane] = np.float32(0.0)
-                column[order, lane] = sides[k, own[j]]
-            else:
-                column[j, lane] = np.float32(1.0)
-                for i in range(j + 1, order + 1):
-                    column[i, lane] = np.float32(0.0)
+            matrix[diagonal * LANES + lane] += ridge if j < counts[lane] else np.float32(1.0)
+    gather(matrix, order, height, sides, width, held, 0, counts, chosen, 0, order, counts)
 
 
 @njit(**INNER)
@@ -186,93 +130,92 @@ def _load_identity(matrix, order, height):
 
 
 @njit(**INNER)
-def _load_rows(matrix, order, height, rows, chosen, counts, wanted, sizes, count, held):
+def _load_rows(matrix, order, height, rows, chosen, counts, wanted, sizes, count):
     """Write ``rows_cw`` for the `wanted` entries w as further right sides below the first, `count` of them, for the
-    patch that each lane holds; 0 where it wants fewer.
+    patch that each lane holds; 0 where it wants fewer. All lists are as `_turn` writes them.
     """
-    columns = matrix[: order * height * LANES].reshape(order, height, LANES)
     for j in range(order):
-        column = columns[j, order + 1 : order + 1 + count]
-        for lane in range(LANES):
-            k = held[lane]
-            size = sizes[k] if j < counts[k] else 0
-            if size > 0:
-                row, own = rows[chosen[k, j]], wanted[k]
-                for i in range(size):
-                    column[i, lane] = row[own[i]]
-            for i in range(size, count):
-                column[i, lane] = np.float32(0.0)
+        gather(matrix, j * height + order + 1, 1, rows, rows.shape[1], chosen, j, counts, wanted, 0, count, sizes)
 
 
 @njit(**INNER)
-def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, least, inner, outer, left_open):
+def _hold(by_count, first, held):
+    """Write the numbers of the `LANES` patches from `first` on into `held`, the last one in what is left over; returns
+    how many there are.
+    """
+    batch = min(LANES, len(by_count) - first)
+    for lane in range(LANES):
+        held[lane] = by_count[first + min(lane, batch - 1)]
+    return batch
+
+
+@njit(**INNER)
+def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, least, room, inner, outer, left_open):
     """Add the mean posterior covariance of the members, ``S - S A S`` with A the mean of ``(S_oo + noise I)^-1``,
     tapered; its diagonal is written into `left_open` (D,).
 
-    `chosen` are the observed entries of each member; `inner` and `outer` (D, D) are workspace. For `least` see
-    `factorise`.
+    `chosen` are the observed entries of each member; `inner` and `outer`, (D, D) and padded, are workspace. For `least`
+    see `factorise`.
     """
-    members, length = targets.shape
+    members, length = len(counts), len(left_open)
+    by_count, held, turned, _, lengths, _ = room
     inner[:] = np.float32(0.0)
-    _mirror(covariance)
-    by_count, held = np.empty(members, np.int64), np.empty(LANES, np.int64)
     _ascending(counts, by_count)
     for first in range(0, members, LANES):
-        batch = min(LANES, members - first)
-        order = (counts[by_count[first + batch - 1]] + TILE - 1) // TILE * TILE
+        batch = _hold(by_count[:members], first, held)
+        order = (counts[held[batch - 1]] + TILE - 1) // TILE * TILE
         height = (order + (order + 1 + TILE - 1) // TILE * TILE) | 1
-        for lane in range(LANES):
-            held[lane] = by_count[first + min(lane, batch - 1)]
-        _load(matrix, order, height, covariance, noise, chosen, counts, held, targets)
+        _turn(held, chosen, counts, order, turned, lengths)
+        _load(matrix, order, height, covariance, noise, turned, lengths, held, targets)
         _load_identity(matrix, order, height)
-        factorise(matrix, order, height, order + 1, least)
-        invert(matrix, order, height)
+        factorise(matrix, order, height, order + 1, least, YES)
+        invert_lanes(matrix, order, height)
         for lane in range(batch):
-            k = by_count[first + lane]
+            k = held[lane]
             for j in range(counts[k]):
                 base = (order * height + j * order) * LANES + lane
                 row = inner[chosen[k, j]]
                 for i in range(j, counts[k]):
                     row[chosen[k, i]] += matrix[base + i * LANES]
-    _multiply(covariance, inner, outer)
-    _multiply(outer, covariance, inner)
+    mirror(inner)
+    multiply(covariance, inner, outer)
+    multiply(outer, covariance, inner)
     share = np.float32(1.0) / np.float32(members)
     for d in range(length):
         left_open[d] = covariance[d, d] + share * inner[d, d]
     for d in range(length):
-        for e in range(d, length):
+        for e in range(length):
             covariance[d, e] += (covariance[d, e] + share * inner[d, e]) * taper[d, e]
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _by_observed(
-    matrix, covariance, mean, targets, chosen, counts, wanted, sizes, noise, least, weights, estimates, variances
+    matrix, covariance, mean, targets, chosen, counts, wanted, sizes, noise, least, room, products, estimates, variances
 ):
     """``m + S_:o (S_oo + noise I)^-1 (y_o - m_o)`` for every patch, with `targets` y - m, `chosen` the observed
     entries.
 
     Variances, if there is room for them, are those of the `wanted` entries, `sizes` of each patch; 0 elsewhere.
-    `weights` (K, D) is workspace. For `least` see `factorise`.
+    `targets` are overwritten, and `products`, as large, is workspace. For `least` see `factorise`.
     """
-    members, length = targets.shape
-    if len(variances) > 0:
-        _mirror(covariance)
-    by_count, held = np.empty(members, np.int64), np.empty(LANES, np.int64)
+    members, length = estimates.shape
+    by_count, held, turned, its, lengths, its_lengths = room
     _ascending(counts, by_count)  # alike counts in a batch: little filling up
     for first in range(0, members, LANES):
-        batch, widest = min(LANES, members - first), 0
-        order = (counts[by_count[first + batch - 1]] + TILE - 1) // TILE * TILE
-        for lane in range(LANES):
-            held[lane] = by_count[first + min(lane, batch - 1)]
-            widest = max(widest, sizes[held[lane]])
+        batch, widest = _hold(by_count, first, held), NONE
+        order = (counts[held[batch - 1]] + TILE - 1) // TILE * TILE
+        for k in held:
+            widest = max(widest, sizes[k])
         extra = 1 + (widest if len(variances) > 0 else 0)
         height = (order + (extra + TILE - 1) // TILE * TILE) | 1
-        _load(matrix, order, height, covariance, noise, chosen, counts, held, targets)
+        _turn(held, chosen, counts, order, turned, lengths)
+        _load(matrix, order, height, covariance, noise, turned, lengths, held, targets)
         if extra > 1:
-            _load_rows(matrix, order, height, covariance, chosen, counts, wanted, sizes, widest, held)
-        factorise(matrix, order, height, extra, least)
+            _turn(held, wanted, sizes, widest, its, its_lengths)
+            _load_rows(matrix, order, height, covariance, turned, lengths, its, its_lengths, widest)
+        factorise(matrix, order, height, extra, least, NO)
         if len(variances) > 0:
-            square(matrix, order, height, np.int64(1), widest)
+            square(matrix, order, height, widest)
             for lane in range(batch):
                 k = held[lane]
                 for d in range(length):
@@ -283,35 +226,45 @@ def _by_observed(
         substitute_back(matrix, order, height)
         for lane in range(batch):
             k = held[lane]
-            for d in range(length):
-                weights[k, d] = np.float32(0.0)
             for j in range(counts[k]):
-                weights[k, chosen[k, j]] = matrix[(order * height + j) * LANES + lane]
-    _multiply(weights, covariance, estimates)
+                targets[k, chosen[k, j]] = matrix[(order * height + j) * LANES + lane]
+    multiply(targets, covariance, products)
     for k in range(members):
+        found, own = estimates[k], products[k]
         for d in range(length):
-            estimates[k, d] += mean[d]
+            found[d] = mean[d] + own[d]
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _by_missing(
-    matrix, precision, mean, targets, chosen, counts, everything, sizes, noise, products, smoother, estimates, variances
+    matrix,
+    precision,
+    mean,
+    targets,
+    chosen,
+    counts,
+    wanted,
+    sizes,
+    noise,
+    room,
+    products,
+    smoother,
+    estimates,
+    variances,
 ):
     """The same by the precision ``P = (S + noise I)^-1``: what is missing becomes ``m_x - P_xx^-1 P_xo (y_o - m_o)``,
     then everything ``y - noise P (y - m)``.
 
-    `targets` is y - m, 0 where missing, and `chosen` the missing entries. The cheaper way where less is missing than
-    observed: all patches share one inverse, and one that misses nothing needs no more. `products` (K, D) is workspace,
-    and so is `smoother` (D, D), used under noise only, for ``I - noise P``; then `everything` (K, D) lists all entries,
-    and `sizes` holds D.
+    `targets` is y - m, 0 where missing, and overwritten; `chosen` are the missing entries. The cheaper way where less
+    is missing than observed: all patches share one inverse, and one that misses nothing needs no more. `products`, as
+    large as `targets`, is workspace, and so is `smoother`, padded (D, D), used under noise only, for ``I - noise P``;
+    then `wanted` (K, D) lists all entries, and `sizes` holds D.
     """
-    members, length = targets.shape
-    wanted = len(variances) > 0
-    _multiply(targets, precision, products)
-    for k in range(members):
-        for d in range(length):
-            products[k, d] = -products[k, d]
-    if wanted:
+    members, length = estimates.shape
+    by_count, held, turned, its, lengths, its_lengths = room
+    spread = len(variances) > 0
+    multiply(targets, precision, products)
+    if spread:
         for k in range(members):
             for d in range(length):
                 variances[k, d] = noise - noise * noise * precision[d, d]
@@ -320,37 +273,36 @@ def _by_missing(
                 for e in range(length):
                     smoother[d, e] = -noise * precision[d, e]
                 smoother[d, d] += np.float32(1.0)
-    by_count, held = np.empty(members, np.int64), np.empty(LANES, np.int64)
     _ascending(counts, by_count)
     complete = 0
     while complete < members and counts[by_count[complete]] == 0:
         complete += 1
     for first in range(complete, members, LANES):
-        batch = min(LANES, members - first)
-        order = (counts[by_count[first + batch - 1]] + TILE - 1) // TILE * TILE
-        extra = 1 + ((length if noise > 0 else order) if wanted else 0)
+        batch = _hold(by_count, first, held)
+        order = (counts[held[batch - 1]] + TILE - 1) // TILE * TILE
+        extra = 1 + ((length if noise > 0 else order) if spread else 0)
         height = (order + (extra + TILE - 1) // TILE * TILE) | 1
-        for lane in range(LANES):
-            held[lane] = by_count[first + min(lane, batch - 1)]
-        _load(matrix, order, height, precision, np.float32(0.0), chosen, counts, held, products)
-        if wanted and noise > 0:
-            _load_rows(matrix, order, height, smoother, chosen, counts, everything, sizes, length, held)
-        elif wanted:
+        _turn(held, chosen, counts, order, turned, lengths)
+        _load(matrix, order, height, precision, np.float32(0.0), turned, lengths, held, products)
+        if spread and noise > 0:
+            _turn(held, wanted, sizes, length, its, its_lengths)
+            _load_rows(matrix, order, height, smoother, turned, lengths, its, its_lengths, length)
+        elif spread:
             _load_identity(matrix, order, height)
-        factorise(matrix, order, height, extra, np.float32(0.0))
-        if wanted:
-            square(matrix, order, height, np.int64(1), extra - 1)
+        factorise(matrix, order, height, extra, np.float32(0.0), spread and noise == 0)
+        if spread:
+            square(matrix, order, height, extra - 1)
             for lane in range(batch):
-                k = by_count[first + lane]
+                k = held[lane]
                 for j in range(length if noise > 0 else counts[k]):
                     variances[k, j if noise > 0 else chosen[k, j]] -= matrix[(order * (height + 1) + j) * LANES + lane]
         substitute_back(matrix, order, height)
         for lane in range(batch):
-            k = by_count[first + lane]
+            k = held[lane]
             for j in range(counts[k]):
-                targets[k, chosen[k, j]] = matrix[(order * height + j) * LANES + lane]
+                targets[k, chosen[k, j]] = -matrix[(order * height + j) * LANES + lane]
     if noise > 0:
-        _multiply(targets, precision, products)
+        multiply(targets, precision, products)
     for k in range(members):
         for d in range(length):
             estimates[k, d] = mean[d] + targets[k, d]
@@ -360,51 +312,68 @@ def _by_missing(
 
 @njit(**INNER)
 def _workspace(members, estimated, length):
-    """Arrays for the groups of one thread: patches, mean and covariance, and for those that are estimated what they
-    are to agree with, lists of entries and their lengths.
+    """Arrays for the groups of one thread: patches, mean and covariance; of those that are estimated what they are to
+    agree with, and products; for each a list of entries and one of others, and their lengths; what batches of them
+    need.
+
+    Matrices and the mean are padded for `kernels_dense`, with zeros.
     """
-    lists = np.zeros((2, estimated, length), np.uint32)
-    lengths = np.zeros((2, estimated), np.int64)
-    return (np.empty((members, length), np.float32), np.empty(length, np.float32),
-            np.empty((length, length), np.float32), np.empty((estimated, length), np.float32),
-            lists[0], lists[1], lengths[0], lengths[1])  # fmt: skip
+    width, rows = padded(length), (estimated + ROWS - 1) // ROWS * ROWS
+    patches, covariance = np.zeros((members, width), np.float32), np.zeros((width, width), np.float32)
+    targets, products = np.zeros((rows, width), np.float32), np.zeros((rows, width), np.float32)
+    lists, lengths = np.zeros((2, estimated, length + TILE), np.uint32), np.zeros((2, estimated), np.int64)
+    turned, turned_lengths = np.empty((2, (length + TILE) * LANES), np.uint32), np.empty((2, LANES), np.uint32)
+    room = (np.empty(estimated, np.int64), np.empty(LANES, np.uint32), turned[0], turned[1], turned_lengths[0],
+            turned_lengths[1])  # fmt: skip
+    return (patches, np.zeros(width, np.float32), covariance, targets, products, lists[0], lists[1], lengths[0],
+            lengths[1], room)  # fmt: skip
 
 
 @njit(**INNER)
-def _gather(image, data, group, frame, depth, size, patches, targets, mean):
+def _systems(length, extra):
+    """Room for sixteen systems of up to `length` unknowns, with as many right sides as `extra`; it begins on a whole
+    line of the cache, as each vector does then.
+    """
+    room = np.empty(((length + TILE) * ((length + extra + 4 * TILE) | 1) + 1) * LANES, np.float32)
+    return room[-(room.ctypes.data // 4) % LANES :]
+
+
+@njit(**INNER)
+def _gather(image, data, group, frame, depth, size, patches, targets, mean, estimated):
     """Copy the patches of a group, less their `mean`, and of its first ones what is observed into `targets`."""
     for k in range(len(patches)):
         _take(image, group[k], frame, depth, size, patches[k])
     _centre(patches, mean)
-    for k in range(len(targets)):
+    for k in range(estimated):
         _take(data, group[k], frame, depth, size, targets[k])
 
 
 @njit(**INNER)
-def _divide(targets, mean, wants_missing, noise, chosen, counts, others, sizes):
+def _divide(targets, mean, length, wants_missing, noise, chosen, counts, others, sizes):
     """List of every patch what is observed, or with `wants_missing` what is not, in `chosen`, and in `others` what is
     to be estimated; take the mean from what is observed, and set the rest to 0.
     """
-    for k in range(len(targets)):
-        counts[k], sizes[k] = 0, 0
-        for d in range(len(mean)):
-            known = targets[k, d] == targets[k, d]  # not NaN
-            targets[k, d] = targets[k, d] - mean[d] if known else np.float32(0.0)
-            if known != wants_missing:
-                chosen[k, counts[k]] = d
-                counts[k] += 1
-            if noise > 0 or not known:  # without noise, what is observed is certain
-                others[k, sizes[k]] = d
-                sizes[k] += 1
+    all_wanted = noise > 0  # without noise, what is observed is certain
+    for k in range(len(counts)):
+        count, size, values, own, its = 0, 0, targets[k], chosen[k], others[k]
+        # No branch hangs on where holes are, since the processor would guess half of them wrong.
+        for d in range(length):
+            difference = values[d] - mean[d]
+            known = difference == difference  # not NaN
+            values[d] = difference if known else np.float32(0.0)
+            own[count] = d
+            count += known != wants_missing
+            its[size] = d
+            size += all_wanted | (not known)
+        counts[k], sizes[k] = count, size
 
 
 @njit(**INNER)
-def _few_missing(targets):
+def _few_missing(targets, length, estimated):
     """Whether the precision of all patches and systems of what each misses cost less than systems of what is observed.
     """
-    length = targets.shape[1]
     by_observed, by_missing = 0, 3 * length**3
-    for k in range(len(targets)):
+    for k in range(estimated):
         count = 0
         for d in range(length):
             count += targets[k, d] == targets[k, d]
@@ -417,24 +386,29 @@ def _few_missing(targets):
 def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances):
     """`estimate` for the groups `first` to ``last - 1``, in one workspace."""
     estimated, length = estimates.shape[1:]
-    wanted = len(variances) > 0
-    patches, mean, covariance, targets, chosen, others, counts, sizes = _workspace(groups.shape[1], estimated, length)
-    tallest = (2 * length + 4 * TILE) | 1 if wanted else (length + 3 * TILE) | 1
-    matrix = np.empty((length + TILE) * tallest * LANES, np.float32)
-    smoother = np.empty((length, length), np.float32)
+    together = 0 < variances.shape[1] < estimated
+    spread = len(variances) > 0 and not together
+    patches, mean, covariance, targets, products, chosen, others, counts, sizes, room = _workspace(
+        groups.shape[1], estimated, length
+    )
+    matrix = _systems(length, length if spread else 1)
+    smoother = np.zeros(covariance.shape, np.float32)
     for g in range(first, last):
-        _gather(image, data, groups[g], frame, depth, size, patches, targets, mean)
-        few_missing = _few_missing(targets)
+        _gather(image, data, groups[g], frame, depth, size, patches, targets, mean, estimated)
+        few_missing = _few_missing(targets, length, estimated)
         _covariance(patches, taper, ridge + noise if few_missing else ridge, covariance)
-        _divide(targets, mean, few_missing, noise, chosen, counts, others, sizes)
-        found, spread = estimates[g], variances[g] if wanted else variances[:0].reshape(0, 0)
+        _divide(targets, mean, length, few_missing, noise, chosen, counts, others, sizes)
+        if together:
+            for d in range(length):
+                variances[g, 0, d] = covariance[d, d] - (noise if few_missing else np.float32(0.0))
+        its = variances[g] if spread else variances[:0].reshape(0, 0)
         if few_missing:
-            _invert(covariance)
-            _by_missing(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, patches[:estimated],
-                        smoother, found, spread)  # fmt: skip
+            invert(covariance, smoother)
+            _by_missing(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, room, products,
+                        smoother, estimates[g], its)  # fmt: skip
         else:
-            _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, HALF * ridge,
-                         patches[:estimated], found, spread)  # fmt: skip
+            _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, HALF * ridge, room,
+                         products, estimates[g], its)  # fmt: skip
 
 
 @njit(**INNER)
@@ -505,45 +479,43 @@ def _add_back(turned, axis, depth, patches):
 @njit(cache=CACHE, nogil=True, error_model="numpy")
 def _estimate_apart(first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances):
     """`_estimate` along each principal axis of a group's colours by itself."""
-    estimated, length = estimates.shape[1], taper.shape[0]
-    wanted = len(variances) > 0
+    estimated, length = estimates.shape[1], estimates.shape[2] // len(image)
+    spread = len(variances) > 0
     whole, mean = np.empty((groups.shape[1], estimates.shape[2]), np.float32), np.empty(estimates.shape[2], np.float32)
     known = np.empty(estimates.shape[1:], np.float32)
     axes = np.empty((len(image), len(image)), np.float32)
-    patches, nothing, covariance, targets, chosen, others, counts, sizes = _workspace(
+    patches, nothing, covariance, targets, products, chosen, others, counts, sizes, room = _workspace(
         groups.shape[1], estimated, length
     )
-    nothing[:] = np.float32(0.0)
     found = np.empty((estimated, length), np.float32)
-    spread = np.empty((estimated if wanted else 0, length), np.float32)
-    tallest = (2 * length + 4 * TILE) | 1 if wanted else (length + 3 * TILE) | 1
-    matrix = np.empty((length + TILE) * tallest * LANES, np.float32)
-    smoother = np.empty((length, length), np.float32)
+    its = np.empty((estimated if spread else 0, length), np.float32)
+    matrix = _systems(length, length if spread else 1)
+    smoother = np.zeros(covariance.shape, np.float32)
     for g in range(first, last):
-        _gather(image, data, groups[g], frame, depth, size, whole, known, mean)
+        _gather(image, data, groups[g], frame, depth, size, whole, known, mean, estimated)
         _principal_axes(whole, depth, axes)
         for k in range(estimated):
             for d in range(len(mean)):
                 known[k, d] -= mean[d]
                 estimates[g, k, d] = mean[d]
-        if wanted:
+        if spread:
             variances[g] = np.float32(0.0)
-        few_missing = _few_missing(known)  # so it is along every axis
+        few_missing = _few_missing(known, len(mean), estimated)  # so it is along every axis
         for axis in axes:
-            _along(whole, axis, depth, patches)
-            _along(known, axis, depth, targets)
+            _along(whole, axis, depth, patches[:, :length])
+            _along(known, axis, depth, targets[:estimated, :length])
             _covariance(patches, taper, ridge + noise if few_missing else ridge, covariance)
-            _divide(targets, nothing, few_missing, noise, chosen, counts, others, sizes)
+            _divide(targets, nothing, length, few_missing, noise, chosen, counts, others, sizes)
             if few_missing:
-                _invert(covariance)
-                _by_missing(matrix, covariance, nothing, targets, chosen, counts, others, sizes, noise,
-                            patches[:estimated], smoother, found, spread)  # fmt: skip
+                invert(covariance, smoother)
+                _by_missing(matrix, covariance, nothing, targets, chosen, counts, others, sizes, noise, room, products,
+                            smoother, found, its)  # fmt: skip
             else:
                 _by_observed(matrix, covariance, nothing, targets, chosen, counts, others, sizes, noise, HALF * ridge,
-                             patches[:estimated], found, spread)  # fmt: skip
+                             room, products, found, its)  # fmt: skip
             _add_back(found, axis, depth, estimates[g])
-            if wanted:
-                _add_back(spread, axis**2, depth, variances[g])
+            if spread:
+                _add_back(its, axis**2, depth, variances[g])
 
 
 @njit(cache=CACHE, nogil=True, error_model="numpy")
@@ -553,24 +525,26 @@ def _estimate_uncertain(
     """`_estimate` with what missing entries leave open; by itself, because few runs need it and it compiles for long.
     """
     estimated, length = estimates.shape[1:]
-    patches, mean, covariance, targets, chosen, others, counts, sizes = _workspace(groups.shape[1], estimated, length)
-    matrix = np.empty((length + TILE) * (((2 * length + 4 * TILE) | 1) + length + TILE) * LANES, np.float32)
-    inner, outer = np.empty((length, length), np.float32), np.empty((length, length), np.float32)
+    patches, mean, covariance, targets, products, chosen, others, counts, sizes, room = _workspace(
+        groups.shape[1], estimated, length
+    )
+    matrix = _systems(length, 2 * length)
+    inner, outer = np.zeros(covariance.shape, np.float32), np.zeros(covariance.shape, np.float32)
     left_open = np.empty(length, np.float32)
     together = variances.shape[1] == 1
     for g in range(first, last):
-        _gather(image, data, groups[g], frame, depth, size, patches, targets, mean)
+        _gather(image, data, groups[g], frame, depth, size, patches, targets, mean, estimated)
         _covariance(patches, taper, ridge, covariance)
-        _divide(targets, mean, False, noise, chosen, counts, others, sizes)
+        _divide(targets, mean, length, False, noise, chosen, counts, others, sizes)
         rounding = np.float32(0.0)
         for d in range(length):
             rounding += covariance[d, d]
         rounding *= ROUNDING
         # Those of one batch tell as well as all how much is left open.
-        _add_uncertainty(matrix, covariance, taper, targets[:LANES], chosen, counts[:LANES], noise + rounding,
-                         HALF * ridge, inner, outer, left_open)  # fmt: skip
-        _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, HALF * ridge,
-                     patches[:estimated], estimates[g], variances[g, 1:] if together else variances[g])  # fmt: skip
+        _add_uncertainty(matrix, covariance, taper, targets, chosen, counts[:LANES], noise + rounding, HALF * ridge,
+                         room, inner, outer, left_open)  # fmt: skip
+        _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, HALF * ridge, room,
+                     products, estimates[g], variances[g, 1:] if together else variances[g])  # fmt: skip
         if together:
             variances[g, 0] = left_open
 
@@ -608,9 +582,12 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
     estimates : (G, E, D) float32 ndarray
         Written.
     variances : (G, E, D), (G, 1, D) or (0, 0, 0) float32 ndarray
-        Written, or left alone if empty; 0 of observed entries without noise. Of one for each group, if `uncertain`, the
-        diagonal of that mean posterior covariance: much cheaper, and as good for weights.
+        Written, or left alone if empty; 0 of observed entries without noise. One for each group is much cheaper, and
+        good enough for weights: the diagonal of that mean posterior covariance if `uncertain`, else that of S; not
+        together with `apart`.
     """
+    beyond = -len(taper) % LANES
+    taper = np.pad(taper, (0, beyond))
     kernel = _estimate_apart if apart else _estimate_uncertain if uncertain else _estimate
     run_shares(
         kernel, len(groups), SHARE, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances

@@ -1,7 +1,7 @@
 """Small symmetric systems solved sixteen at a time, one in each lane of the processor's vectors.
 
 LAPACK spends its time on overhead at orders of 10 to 60, and numba's vectoriser needs proof that arrays do not overlap
-before it uses vectors. So the four inner loops are written in LLVM's own language: each works on vectors of `LANES`
+before it uses vectors. So the inner loops are written in LLVM's own language: each works on vectors of `LANES`
 floats, and lane ``l`` of every vector belongs to system ``l``. Nothing is added across lanes, so that a system has the
 same solution in any lane and any company.
 
@@ -9,6 +9,9 @@ Layout: `matrix` is a flat float32 array of vectors; vector ``column * height + 
 matrices. An odd `height` keeps columns from falling on the same lines of the cache.
 """
 
+import itertools
+
+import numpy as np
 from llvmlite import ir
 from llvmlite.binding import llvm_version_info
 from numba import njit, types
@@ -20,7 +23,10 @@ from ..kernels import CACHE
 LANES = 16
 # Rows and columns of the block that stays in registers: 16 sums need 8 loads.
 TILE = 4
+# Numba compiles a function once more for every truth value that is written out in a call.
+YES, NO = np.bool_(True), np.bool_(False)
 _VECTOR = ir.VectorType(ir.FloatType(), LANES)
+_NOTHING = ir.Constant(_VECTOR, [0.0] * LANES)
 INDEX = ir.IntType(64)
 # From LLVM 17 on pointers are opaque, so that each load and step says what lies there; before, the pointer itself did.
 _OPAQUE = llvm_version_info >= (17,)
@@ -29,7 +35,9 @@ FUSED = ("contract",)
 
 
 class Flat:
-    """Loads and stores in a flat array that an intrinsic was given, of one element or of several in a row."""
+    """Loads and stores in an array that an intrinsic was given, of one element or of several in a row; elements are
+    counted one row after the other.
+    """
 
     def __init__(self, context, builder, kind, array):
         self.builder = builder
@@ -57,6 +65,15 @@ class _Vectors(Flat):
     def store(self, value, index):
         super().store(value, self.builder.mul(index, INDEX(LANES)))
 
+    def cell(self, begin, height, row, column):
+        """Index of an element of a block that begins at `begin`, columns `height` apart."""
+        builder = self.builder
+        return builder.add(begin, builder.add(builder.mul(height, INDEX(column)), INDEX(row)))
+
+    def less(self, total, one, other):
+        """``total - one other``."""
+        return self.builder.fsub(total, self.builder.fmul(one, other, flags=FUSED), flags=FUSED)
+
 
 def counted(builder, count, carried, body):
     """A loop of `count` rounds; `carried` start values go through ``body(round, values) -> values``; returns the last
@@ -81,68 +98,202 @@ def counted(builder, count, carried, body):
     return values
 
 
-def _subtract_products(rows, columns):
-    """The intrinsic ``M[target + r + c * across] -= sum_k M[left + k * stride + r] M[right + k * stride + c]`` over a
-    block of `rows` by `columns` vectors, the sums kept in registers.
+def _less_products(vectors, sums, left, right, stride, count):
+    """`sums`, by columns, less ``sum_k M[left + k stride + r] M[right + k stride + c]``: a block of `TILE` x `TILE`
+    vectors that stays in registers.
     """
+    builder = vectors.builder
 
-    @intrinsic
-    def subtract(typing_context, matrix, target, across, left, right, stride, count):
-        signature = types.void(matrix, *[types.intp] * 6)
+    def body(turn, values):
+        left, right, *sums = values
+        down, along = ([vectors.load(builder.add(side, INDEX(n))) for n in range(TILE)] for side in (left, right))
+        new = [vectors.less(s, a, b) for s, (b, a) in zip(sums, itertools.product(along, down), strict=True)]
+        return [builder.add(left, stride), builder.add(right, stride), *new]
 
-        def generate(context, builder, signature, arguments):
-            vectors = _Vectors(context, builder, signature.args[0], arguments[0])
-            target, across, left, right, stride, count = arguments[1:]
-            cells = [builder.add(target, builder.add(builder.mul(across, INDEX(c)), INDEX(r)))
-                     for c in range(columns) for r in range(rows)]  # fmt: skip
-
-            def body(turn, values):
-                left, right, *sums = values
-                down = [vectors.load(builder.add(left, INDEX(r))) for r in range(rows)]
-                along = [vectors.load(builder.add(right, INDEX(c))) for c in range(columns)]
-                products = [builder.fmul(a, b, flags=FUSED) for b in along for a in down]
-                new = [builder.fsub(s, p, flags=FUSED) for s, p in zip(sums, products, strict=True)]
-                return [builder.add(left, stride), builder.add(right, stride), *new]
-
-            done = counted(builder, count, [left, right, *[vectors.load(cell) for cell in cells]], body)
-            for cell, value in zip(cells, done[2:], strict=True):
-                vectors.store(value, cell)
-            return context.get_dummy_value()
-
-        return signature, generate
-
-    return subtract
-
-
-_subtract_tile = _subtract_products(TILE, TILE)
-_subtract_strip = _subtract_products(TILE, 1)
-_subtract_one = _subtract_products(1, 1)
+    return counted(builder, count, [left, right, *sums], body)[2:]
 
 
 @intrinsic
-def _normalise(typing_context, matrix, diagonal, first, count, least):
-    """``d = M[diagonal]^-1/2``, or 0 where ``M[diagonal]`` is not above `least`; ``M[diagonal] = d``; ``M[first : first
-    + count] *= d``.
+def _subtract_tile(typing_context, matrix, target, across, left, right, stride, count):
+    """``M[target + r + c across] -= sum_k M[left + k stride + r] M[right + k stride + c]`` over a block of `TILE` x
+    `TILE` vectors.
     """
-    signature = types.void(matrix, *[types.intp] * 3, types.float32)
+    signature = types.void(matrix, *[types.intp] * 6)
 
     def generate(context, builder, signature, arguments):
         vectors = _Vectors(context, builder, signature.args[0], arguments[0])
-        diagonal, first, count, least = arguments[1:]
+        target, across, left, right, stride, count = arguments[1:]
+        cells = [vectors.cell(target, across, r, c) for c in range(TILE) for r in range(TILE)]
+        sums = _less_products(vectors, [vectors.load(cell) for cell in cells], left, right, stride, count)
+        for cell, value in zip(cells, sums, strict=True):
+            vectors.store(value, cell)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def splat(builder, value, count):
+    """A vector with the same number in all of `count` lanes."""
+    nothing = ir.Constant(ir.VectorType(value.type, count), ir.Undefined)
+    first = ir.Constant(ir.VectorType(ir.IntType(32), count), [0] * count)
+    return builder.shuffle_vector(builder.insert_element(nothing, value, ir.IntType(32)(0)), nothing, first)
+
+
+@intrinsic
+def _factorise_tile(typing_context, matrix, target, height, least):
+    """Cholesky factor of the `TILE` x `TILE` vectors from `target` on, columns `height` apart.
+
+    Its diagonal is left as the inverse ``d = M^-1/2``, or 0 where ``M`` is not above `least`: then its column is 0.
+    """
+    signature = types.void(matrix, types.intp, types.intp, types.float32)
+
+    def generate(context, builder, signature, arguments):
+        vectors = _Vectors(context, builder, signature.args[0], arguments[0])
+        target, height, least = arguments[1:]
         kind = ir.FunctionType(_VECTOR, [_VECTOR])
         root = cgutils.get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{LANES}f32")
-        pivot = vectors.load(diagonal)
-        inverse = builder.fdiv(ir.Constant(_VECTOR, [1.0] * LANES), builder.call(root, [pivot]))
-        index = ir.VectorType(ir.IntType(32), LANES)
-        limit = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), least, ir.IntType(32)(0))
-        limit = builder.shuffle_vector(limit, ir.Constant(_VECTOR, ir.Undefined), ir.Constant(index, [0] * LANES))
-        nothing = ir.Constant(_VECTOR, [0.0] * LANES)
-        inverse = builder.select(builder.fcmp_ordered(">", pivot, limit), inverse, nothing)
-        vectors.store(inverse, diagonal)
+        limit = splat(builder, least, LANES)
+        cells = {(r, c): vectors.cell(target, height, r, c) for c in range(TILE) for r in range(c, TILE)}
+        values = {cell: vectors.load(where) for cell, where in cells.items()}
+        for c in range(TILE):
+            pivot = values[c, c]
+            inverse = builder.fdiv(ir.Constant(_VECTOR, [1.0] * LANES), builder.call(root, [pivot]))
+            values[c, c] = builder.select(builder.fcmp_ordered(">", pivot, limit), inverse, _NOTHING)
+            for r in range(c + 1, TILE):
+                values[r, c] = builder.fmul(values[r, c], values[c, c])
+                for k in range(c + 1, r + 1):
+                    values[r, k] = vectors.less(values[r, k], values[r, c], values[k, c])
+        for cell, where in cells.items():
+            vectors.store(values[cell], where)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def _solve_tile(typing_context, matrix, target, factor, height, left, right, count):
+    """``M[target] = (M[target] - sum_k M[left + k height] M[right + k height]^T) L^-T``, blocks of `TILE` x `TILE`
+    vectors, with L at `factor` as `_factorise_tile` leaves it.
+    """
+    signature = types.void(matrix, *[types.intp] * 6)
+
+    def generate(context, builder, signature, arguments):
+        vectors = _Vectors(context, builder, signature.args[0], arguments[0])
+        target, factor, height, left, right, count = arguments[1:]
+        cells = [vectors.cell(target, height, r, c) for c in range(TILE) for r in range(TILE)]
+        sums = _less_products(vectors, [vectors.load(cell) for cell in cells], left, right, height, count)
+        columns = [sums[c * TILE : (c + 1) * TILE] for c in range(TILE)]
+        for c in range(TILE):
+            for k in range(c):
+                own = vectors.load(vectors.cell(factor, height, c, k))
+                columns[c] = [vectors.less(s, v, own) for s, v in zip(columns[c], columns[k], strict=True)]
+            inverse = vectors.load(vectors.cell(factor, height, c, c))
+            columns[c] = [builder.fmul(s, inverse) for s in columns[c]]
+        for cell, value in zip(cells, itertools.chain(*columns), strict=True):
+            vectors.store(value, cell)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def _substitute_tile(typing_context, matrix, side, factor, height, solution, later):
+    """``x = L^-T (M[side] - sum_i M[factor + TILE + i]^T x_i)`` for `TILE` unknowns, columns `height` apart, written
+    from `solution` on; the `later` ones x_i lie behind them.
+    """
+    signature = types.void(matrix, *[types.intp] * 5)
+
+    def generate(context, builder, signature, arguments):
+        vectors = _Vectors(context, builder, signature.args[0], arguments[0])
+        side, factor, height, solution, later = arguments[1:]
 
         def body(turn, values):
-            cell = builder.add(first, turn)
-            vectors.store(builder.fmul(vectors.load(cell), inverse), cell)
+            place = builder.add(turn, INDEX(TILE))
+            known = vectors.load(builder.add(solution, place))
+            own = [vectors.load(vectors.cell(builder.add(factor, place), height, 0, c)) for c in range(TILE)]
+            return [vectors.less(s, a, known) for s, a in zip(values, own, strict=True)]
+
+        sums = counted(builder, later, [vectors.load(vectors.cell(side, height, 0, c)) for c in range(TILE)], body)
+        for c in reversed(range(TILE)):
+            for r in range(c + 1, TILE):
+                sums[c] = vectors.less(sums[c], vectors.load(vectors.cell(factor, height, r, c)), sums[r])
+            sums[c] = builder.fmul(sums[c], vectors.load(vectors.cell(factor, height, c, c)))
+            vectors.store(sums[c], builder.add(solution, INDEX(c)))
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def _less_squares(typing_context, matrix, target, source, height, count):
+    """``M[target + r] = -sum_k M[source + k height + r]^2`` for `TILE` vectors."""
+    signature = types.void(matrix, *[types.intp] * 4)
+
+    def generate(context, builder, signature, arguments):
+        vectors = _Vectors(context, builder, signature.args[0], arguments[0])
+        target, source, height, count = arguments[1:]
+
+        def body(turn, values):
+            source, *sums = values
+            own = [vectors.load(builder.add(source, INDEX(r))) for r in range(TILE)]
+            return [builder.add(source, height), *(vectors.less(s, a, a) for s, a in zip(sums, own, strict=True))]
+
+        for r, value in enumerate(counted(builder, count, [source, *[_NOTHING] * TILE], body)[1:]):
+            vectors.store(value, builder.add(target, INDEX(r)))
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def gather(typing_context, matrix, target, step, source, stride, rows, row, limits, lists, first, count, sizes):
+    """``M[target + t step] = source[rows[row] stride + lists[first + t]]`` for t below `count`, lane by lane; 0 where
+    `row` is not below the lane's `limits`, or ``first + t`` not below its `sizes`.
+
+    `rows`, `lists`, `limits` and `sizes` are flat arrays of vectors of `LANES` uint32.
+    """
+    integer = types.intp
+    signature = types.void(
+        matrix, integer, integer, source, integer, rows, integer, limits, lists, integer, integer, sizes
+    )
+
+    def generate(context, builder, signature, arguments):
+        flat = {n: Flat(context, builder, signature.args[n], arguments[n]) for n in (3, 5, 7, 8, 11)}
+        vectors = _Vectors(context, builder, signature.args[0], arguments[0])
+        target, step, stride, row, first, count = (arguments[n] for n in (1, 2, 4, 6, 9, 10))
+        numbers, wide = ir.VectorType(ir.IntType(32), LANES), ir.VectorType(INDEX, LANES)
+        pointers = ir.VectorType(ir.PointerType() if _OPAQUE else ir.FloatType().as_pointer(), LANES)
+        mask = ir.VectorType(ir.IntType(1), LANES)
+        kind = ir.FunctionType(_VECTOR, [pointers, ir.IntType(32), mask, _VECTOR])
+        name = f"llvm.masked.gather.v{LANES}f32.v{LANES}p0" + ("" if _OPAQUE else "f32")
+        read = cgutils.get_or_insert_function(builder.module, kind, name)
+
+        def lanes(array, index):
+            return flat[array].load(builder.mul(index, INDEX(LANES)), numbers)
+
+        def number(value):
+            return splat(builder, builder.trunc(value, ir.IntType(32)), LANES)
+
+        inside = builder.icmp_unsigned("<", number(row), lanes(7, INDEX(0)))
+        sizes = builder.select(inside, lanes(11, INDEX(0)), ir.Constant(numbers, [0] * LANES))
+        begin = builder.mul(lanes(5, row), number(stride))
+        start = splat(builder, flat[3].start, LANES)
+
+        def body(turn, values):
+            place = builder.add(first, turn)
+            offsets = builder.zext(builder.add(begin, lanes(8, place)), wide)
+            offsets = builder.mul(offsets, ir.Constant(wide, [flat[3].size] * LANES))
+            addresses = builder.inttoptr(builder.add(start, offsets), pointers)
+            # All lanes are read, and those beyond their size replaced: where the processor cannot gather, a mask would
+            # cost a branch for each lane.
+            found = builder.call(
+                read,
+                [addresses, ir.IntType(32)(flat[3].size), ir.Constant(mask, [1] * LANES),
+                 ir.Constant(_VECTOR, ir.Undefined)],
+            )  # fmt: skip
+            inside = builder.icmp_unsigned("<", number(place), sizes)
+            found = builder.select(inside, found, _NOTHING)
+            vectors.store(found, builder.add(target, builder.mul(turn, step)))
             return []
 
         counted(builder, count, [], body)
@@ -151,22 +302,8 @@ def _normalise(typing_context, matrix, diagonal, first, count, least):
     return signature, generate
 
 
-@intrinsic
-def _multiply_into(typing_context, matrix, target, source, factor):
-    """``M[target] = M[source] M[factor]``."""
-    signature = types.void(matrix, *[types.intp] * 3)
-
-    def generate(context, builder, signature, arguments):
-        vectors = _Vectors(context, builder, signature.args[0], arguments[0])
-        target, source, factor = arguments[1:]
-        vectors.store(builder.fmul(vectors.load(source), vectors.load(factor)), target)
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
 @njit(cache=CACHE, error_model="numpy")
-def factorise(matrix, order, height, extra, least):
+def factorise(matrix, order, height, extra, least, identity):
     """Cholesky factors of sixteen matrices, and their inverses applied to right sides that lie below them.
 
     Parameters
@@ -182,15 +319,18 @@ def factorise(matrix, order, height, extra, least):
     extra : int
     least : float32
         No pivot is as small but for rounding: rows whose pivot is are left out of the system.
+    identity : bool
+        Whether the right sides after the first are the columns of the identity: ``L^-1`` is 0 above its diagonal.
     """
-    rows = order + extra
     for j in range(0, order, TILE):
-        for i in range(j, rows, TILE):
-            _subtract_tile(matrix, j * height + i, height, i, j, height, j)
-        for c in range(j, j + TILE):
-            for i in range(j, rows, TILE):
-                _subtract_strip(matrix, c * height + i, 0, j * height + i, j * height + c, height, c - j)
-            _normalise(matrix, c * height + c, c * height + c + 1, rows - 1 - c, least)
+        diagonal = j * height + j
+        _subtract_tile(matrix, diagonal, height, j, j, height, j)
+        _factorise_tile(matrix, diagonal, height, least)
+        for i in range(j + TILE, order + extra, TILE):
+            begin = max(0, i - order - 1) // TILE * TILE if identity else 0
+            if begin > j:
+                break
+            _solve_tile(matrix, j * height + i, diagonal, height, begin * height + i, begin * height + j, j - begin)
 
 
 @njit(cache=CACHE, error_model="numpy")
@@ -204,32 +344,27 @@ def substitute_back(matrix, order, height):
     order, height : int
     """
     solution = order * height
-    for k in range(order - 1, -1, -1):
-        side = k * height + order
-        _subtract_one(matrix, side, 0, k * height + k + 1, solution + k + 1, 1, order - 1 - k)
-        _multiply_into(matrix, solution + k, side, k * height + k)
+    for k in range(order - TILE, -1, -TILE):
+        _substitute_tile(matrix, k * height + order, k * height + k, height, solution + k, order - TILE - k)
 
 
 @njit(cache=CACHE, error_model="numpy")
-def square(matrix, order, height, first, count):
-    """Minus the sums of squares of right sides `first` to ``first + count - 1``, after `factorise`.
+def square(matrix, order, height, count):
+    """Minus the sums of squares of the `count` right sides after the first, after `factorise`.
 
     Parameters
     ----------
     matrix : flat float32 ndarray
-        As `factorise` left it. Vector ``order * (height + 1) + k`` is set to minus ``|L^-1 b|^2`` of right side ``first
-        + k``.
-    order, height, first, count : int
+        As `factorise` left it. Vector ``order * (height + 1) + k`` is set to minus ``|L^-1 b|^2`` of right side ``1 +
+        k``; up to a multiple of `TILE` more are written.
+    order, height, count : int
     """
-    sums = order * (height + 1)
-    matrix[sums * LANES : (sums + count) * LANES] = 0.0
-    for k in range(count):
-        row = order + first + k
-        _subtract_one(matrix, sums + k, 0, row, row, height, order)
+    for k in range(0, count, TILE):
+        _less_squares(matrix, order * (height + 1) + k, order + 1 + k, height, order)
 
 
 @njit(cache=CACHE, error_model="numpy")
-def invert(matrix, order, height):
+def invert_lanes(matrix, order, height):
     """Minus the inverses of the sixteen matrices, after `factorise` with the columns of the identity as the last
     `order` right sides.
 

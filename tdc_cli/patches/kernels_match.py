@@ -162,7 +162,7 @@ def _sink(distances, indices, root, count):
     distances[root], indices[root] = distance, index
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _search(wide, offsets, patch, centre, frame, depth, size, window, line):
     """Distances of `patch` from those around the one at `centre`, in its frame; infinite in what is left of `line`.
 
@@ -196,7 +196,7 @@ def _search(wide, offsets, patch, centre, frame, depth, size, window, line):
     return begin + first_row, first, columns
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _group(wide, offsets, position, frame, depth, size, window, reach, drift, group):
     """Write into `group` the patches most like the one at `position`, by falling likeness."""
     count, width = len(group), wide.shape[2] - PLACES

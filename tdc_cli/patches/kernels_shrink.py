@@ -6,9 +6,11 @@ import numpy as np
 from numba import njit
 
 from ..kernels import CACHE, INNER, foreign, run_shares
-from .kernels import _UPPER_OF_ROWS, SHARE, _ssyrk, _take
+from .kernels import SHARE, _take
 
+_ssyrk = foreign("ssyrk", "cython_blas", 10)
 _ssyevr = foreign("ssyevr", "cython_lapack", 21)
+_UPPER_OF_ROWS = ord("L")  # Fortran sees the row-major upper triangle as a column-major lower one
 
 
 @njit(**INNER)

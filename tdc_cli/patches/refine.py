@@ -173,8 +173,8 @@ class _Problem:
         noisy = np.where(self.known, self.data, estimate) if settings.shrinks else None
         estimated = count if settings.shrinks else min(count, settings.estimated or count)
         estimates = np.empty((min(CHUNK, len(positions)), estimated, length), np.float32)
-        # One for each group is enough for weights.
-        each = 1 if settings.uncertain and not variance else estimated
+        # One for each group is enough for weights, unless some patches lie deeper in holes than others.
+        each = 1 if (settings.uncertain or settings.scattered) and not variance else estimated
         variances = np.empty((len(estimates), each, length) if weighted else (0, 0, 0), np.float32)
         groups = np.empty((len(positions), count), np.int32)
         match(

@@ -61,6 +61,8 @@ class Settings:
         Where the channels of a pixel are observed together only.
     share : float
         Weight of the stage's result beside the picture that it began with.
+    scattered : bool
+        Whether entries are missing here and there, so that one weight for all patches of a group will do.
     estimated : int or None
         Patches of a group, the nearest to the reference first, that are estimated by the mean and covariance of all;
         None: all of them.
@@ -84,6 +86,7 @@ class Settings:
     shrinks: bool = False
     apart: bool = False
     share: float = 1.0
+    scattered: bool = False
     estimated: int | None = None
 
 
@@ -224,6 +227,7 @@ def schedule_for(observed, config, wanted=None):
         stride=min(size, config.stride or size),
         passes=passes - fine - wide - back - last,
         first_ridge=TUNED.stroke_ridge if strokes else Settings.last_ridge if sparse else Settings.first_ridge,
+        scattered=not strokes,
         estimated=TUNED.more_estimated if strokes or sparse else TUNED.estimated,
     )
     late = replace(main, first_ridge=main.last_ridge)
