@@ -5,6 +5,7 @@ hidden.
 import numba
 import numpy as np
 import pytest
+from PIL import Image
 from scipy.ndimage import binary_erosion
 
 from tdc_cli.errors import ConfigError, InputError
@@ -162,6 +163,25 @@ def test_nothing_to_copy_is_an_error():
         filled(np.ones(hole.shape), hole, source=hole)
     with pytest.raises(ConfigError, match=r"^source has 3 x 4 pixels, the values 60 x 60$"):
         filled(np.ones(hole.shape), hole, source=np.ones((3, 4), bool))
+
+
+COPIES = "exemplar copies whole pixels, and no pixel {}is observed in all channels; try method patches"
+
+
+def test_a_frame_or_channel_without_a_pixel_to_copy_is_refused_before_any_work(tdc, folder):
+    values = np.random.default_rng(0).random((3, 20, 24, 2)).astype(np.float32)
+    values[:, 5:9, 10:14] = values[1, ..., 0] = np.nan
+    np.save("a.npy", values)
+    np.save("b.npy", values[1])
+    Image.fromarray(np.where(np.arange(24) < 9, np.full((20, 1), 255), 0).astype(np.uint8)).save("s.png")
+    for command, line in (
+        ("complete-video a.npy", f"a.npy, frame 1: {COPIES.format('')}"),
+        ("complete-image b.npy", f"b.npy: {COPIES.format('')}"),
+        ("complete-video a.npy --frames 0:1 --mask-box 0,0,12,20 --source s.png",
+         f"a.npy, frame 0: {COPIES.format('of `source` ')}"),
+    ):  # fmt: skip
+        done = tdc(f"{command} -o o.npy --method exemplar --dry-run")
+        assert (done.exit_code, done.stderr) == (2, f"tdc: {line}\n".replace("`source`", "--source"))
 
 
 def test_regions_hold_their_hole_and_stay_small():
