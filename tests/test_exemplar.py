@@ -2,6 +2,9 @@
 hidden.
 """
 
+from pathlib import Path
+
+import imageio.v3 as iio
 import numba
 import numpy as np
 import pytest
@@ -16,6 +19,7 @@ from tdc_cli.exemplar.pyramid import build
 from tdc_cli.exemplar.regions import APART, LEAST, MOST, divide
 from tdc_cli.methods import exemplar
 
+SAMPLES = Path(__file__).parents[1] / "sample_data"
 SIDE, RADIUS = 160, 30
 ROWS, COLUMNS = np.mgrid[:SIDE, :SIDE].astype(float)
 HOLE = (ROWS - 78) ** 2 + (COLUMNS - 82) ** 2 <= RADIUS**2
@@ -55,6 +59,16 @@ def test_what_runs_into_a_hole_goes_on_through_it(name):
     errors = np.abs(filled(truth).mean - truth)[HOLE] / np.ptp(truth)
     assert np.median(errors) < 0.02
     assert np.mean(errors) < 0.03  # a broken line or a lost beat
+
+
+def test_what_lies_nowhere_beside_a_hole_does_not_come_into_it():
+    """A logo over the sky of the sample clip: by what touches the hole alone a rock that lies below fits there too."""
+    frame = next(iio.imiter(SAMPLES / "bunny.mp4", plugin="pyav")).astype(float)
+    hole = np.zeros(frame.shape[:2], bool)
+    hole[6:28, 148:186] = True
+    for seed in (0, 1):
+        made = filled(frame, hole, seed).mean
+        assert 10 * np.log10(255**2 / np.mean((made - frame)[hole] ** 2)) > 20  # with the rock 16 to 17
 
 
 @pytest.mark.parametrize("half", [False, True])
