@@ -2,9 +2,13 @@
 hidden.
 """
 
+from pathlib import Path
+
+import imageio.v3 as iio
 import numba
 import numpy as np
 import pytest
+from PIL import Image
 from scipy.ndimage import binary_erosion
 
 from tdc_cli.errors import ConfigError, InputError
@@ -15,6 +19,7 @@ from tdc_cli.exemplar.pyramid import build
 from tdc_cli.exemplar.regions import APART, LEAST, MOST, divide
 from tdc_cli.methods import exemplar
 
+SAMPLES = Path(__file__).parents[1] / "sample_data"
 SIDE, RADIUS = 160, 30
 ROWS, COLUMNS = np.mgrid[:SIDE, :SIDE].astype(float)
 HOLE = (ROWS - 78) ** 2 + (COLUMNS - 82) ** 2 <= RADIUS**2
@@ -54,6 +59,16 @@ def test_what_runs_into_a_hole_goes_on_through_it(name):
     errors = np.abs(filled(truth).mean - truth)[HOLE] / np.ptp(truth)
     assert np.median(errors) < 0.02
     assert np.mean(errors) < 0.03  # a broken line or a lost beat
+
+
+def test_what_lies_nowhere_beside_a_hole_does_not_come_into_it():
+    """A logo over the sky of the sample clip: by what touches the hole alone a rock that lies below fits there too."""
+    frame = next(iio.imiter(SAMPLES / "bunny.mp4", plugin="pyav")).astype(float)
+    hole = np.zeros(frame.shape[:2], bool)
+    hole[6:28, 148:186] = True
+    for seed in (0, 1):
+        made = filled(frame, hole, seed).mean
+        assert 10 * np.log10(255**2 / np.mean((made - frame)[hole] ** 2)) > 20  # with the rock 16 to 17
 
 
 @pytest.mark.parametrize("half", [False, True])
@@ -162,6 +177,25 @@ def test_nothing_to_copy_is_an_error():
         filled(np.ones(hole.shape), hole, source=hole)
     with pytest.raises(ConfigError, match=r"^source has 3 x 4 pixels, the values 60 x 60$"):
         filled(np.ones(hole.shape), hole, source=np.ones((3, 4), bool))
+
+
+COPIES = "exemplar copies whole pixels, and no pixel {}is observed in all channels; try method patches"
+
+
+def test_a_frame_or_channel_without_a_pixel_to_copy_is_refused_before_any_work(tdc, folder):
+    values = np.random.default_rng(0).random((3, 20, 24, 2)).astype(np.float32)
+    values[:, 5:9, 10:14] = values[1, ..., 0] = np.nan
+    np.save("a.npy", values)
+    np.save("b.npy", values[1])
+    Image.fromarray(np.where(np.arange(24) < 9, np.full((20, 1), 255), 0).astype(np.uint8)).save("s.png")
+    for command, line in (
+        ("complete-video a.npy", f"a.npy, frame 1: {COPIES.format('')}"),
+        ("complete-image b.npy", f"b.npy: {COPIES.format('')}"),
+        ("complete-video a.npy --frames 0:1 --mask-box 0,0,12,20 --source s.png",
+         f"a.npy, frame 0: {COPIES.format('of `source` ')}"),
+    ):  # fmt: skip
+        done = tdc(f"{command} -o o.npy --method exemplar --dry-run")
+        assert (done.exit_code, done.stderr) == (2, f"tdc: {line}\n".replace("`source`", "--source"))
 
 
 def test_regions_hold_their_hole_and_stay_small():

@@ -401,6 +401,10 @@ def test_formats_refuse_what_they_cannot_hold(folder):
     floats = media.Media(np.zeros((5, 4)), "array", "x.npy", "")
     with pytest.raises(OutputError, match=r"^y\.png: PNG cannot hold an array of float64; write to \.tif or \.npy$"):
         media.write(floats, "y.png")
+    bytes_ = media.Media(smooth(5, 4), "array", "x.npy", "")  # PNG holds 8 bits, but of named channels
+    line = r"^y\.png: PNG cannot hold an array, of which nothing says that it is grey, RGB or another mode; write to"
+    with pytest.raises(OutputError, match=line):
+        media.write(bytes_, "y.png")
     with pytest.raises(OutputError, match="no extension"):
         media.write(floats, "y")
     assert sorted(os.listdir()) == ["a.png", "m.png"]

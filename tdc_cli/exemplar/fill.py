@@ -20,7 +20,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import uniform_filter
+from scipy.ndimage import distance_transform_edt, uniform_filter
+from scipy.spatial import cKDTree
 
 from . import blend, kernels
 from .deep import around
@@ -45,6 +46,9 @@ COARSE_ROUNDS, FINE_ROUNDS, SETTLED = 24, 4, 0.2
 # every coarser one by half as much: a mean, which every estimate is, is nearest to what is smooth. At coarse scales it
 # is what goes on through the hole that matters.
 CONTRAST = 0.3
+# What lies within this share of the depth of the hole around it shows which colours belong there; a source costs so
+# many times the squared difference of its colours from those more.
+BESIDE, FOREIGN = 0.5, 2.0
 # Votes fall by this factor with every pixel that the middle of a patch lies deeper in the hole.
 CONFIDENCE = 1.3
 # Sweeps of the searches for other sources that measure the spread, each among one half of all, drawn in squares of this
@@ -126,7 +130,8 @@ def _solve(levels, rng, tell):
     work = np.cumsum([len(level.targets) for level in reversed(levels)])
     for k, level in enumerate(reversed(levels)):
         if k == 0:
-            sources = _peel(level, rng)
+            foreign = _foreign(level)
+            sources = _peel(level, -foreign, rng)
             rounds = COARSE_ROUNDS
         else:
             sources = _finer(levels[-k], level, sources)
@@ -135,7 +140,10 @@ def _solve(levels, rng, tell):
             flat = level.layers.reshape(-1, level.layers.shape[2])
             flat[level.pixels] = np.where(origins[:, None] >= 0, flat[origins], flat[level.pixels])
             rounds = round(FINE_ROUNDS * (COARSE_ROUNDS / FINE_ROUNDS) ** (1 - k / (len(levels) - 1)))
-        weights, favour = (~level.blank).astype(np.int16), _favour(level, CONTRAST / 2 ** (len(levels) - 1 - k))
+            # What is copied has been settled when the finest scale begins.
+            foreign = _foreign(level) if level is not levels[0] else 0.0
+        weights = (~level.blank).astype(np.int16)
+        favour = _favour(level, CONTRAST / 2 ** (len(levels) - 1 - k)) - foreign
         for _ in range(rounds):
             compared = _rounded(level.layers)
             for _ in range(SWEEPS):
@@ -147,12 +155,12 @@ def _solve(levels, rng, tell):
     return sources, votes
 
 
-def _peel(level, rng):
+def _peel(level, favour, rng):
     """Fill the hole from its rim inwards, ring by ring, comparing what is known or filled alone; returns the sources.
     """
     (height, width), half = level.hole.shape, level.size // 2
     sources = np.full(level.hole.size, -1, np.int32)
-    weights, favour = (~(level.hole | level.blank)).astype(np.int16), _favour(level, 0.0)
+    weights = (~(level.hole | level.blank)).astype(np.int16)
     for ring in range(1, math.ceil(level.depth.max()) + 1):
         rows, columns = np.nonzero((level.depth > ring - 1) & (level.depth <= ring))
         if not len(rows):
@@ -189,11 +197,25 @@ def _favour(level, share):
     float32.
     """
     variance = np.zeros(level.hole.shape, np.float32)
-    for c in range(level.layers.shape[2] - TEXTURES if share else 0):
+    for c in range(level.layers.shape[2] - TEXTURES):
         plane = level.layers[..., c].astype(float)
         first, second = (uniform_filter(power, level.size) for power in (plane, plane**2))
         variance += np.maximum(second - first**2, 0.0)
     return (share / level.layers.shape[2] * corners(variance, level.size)).ravel()
+
+
+def _foreign(level):
+    """What a source costs more for colours that nothing beside the hole has, at its top left corner, (H * W,) float32:
+    FOREIGN times the mean of the squared differences of its pixels from the nearest colour there.
+
+    To a patch that overlaps the hole, a rock below the sky looks as good within it.
+    """
+    known = ~(level.hole | level.blank)
+    beside = known & (distance_transform_edt(~level.hole) <= max(1.5, BESIDE * level.depth.max() + 0.5))
+    squares, colours = np.zeros(level.hole.shape, np.float32), level.layers[..., :-TEXTURES]
+    if beside.any():
+        squares[known] = cKDTree(colours[beside]).query(colours[known])[0] ** 2
+    return FOREIGN / level.layers.shape[2] * corners(uniform_filter(squares, level.size), level.size).ravel()
 
 
 def _votes(level, targets, costs):

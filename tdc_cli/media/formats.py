@@ -103,6 +103,8 @@ class Format:
 
     def refusal(self, media):
         """Why `media` cannot be written without a change, in words that follow "cannot hold", or None."""
+        if str(media.values.dtype) in self.types and media.mode == "array" and media.mode not in self.modes:
+            return "an array, of which nothing says that it is grey, RGB or another mode"
         if media.mode not in self.modes or str(media.values.dtype) not in self.types:
             return media.kind
         for key, words in _MEANING.items():

@@ -167,6 +167,8 @@ class Method:
         Frames of a clip that are worth completing at a time.
     by_channel : bool
         Whether every channel is completed by itself, so that it must be observed in every region.
+    copies : bool
+        Whether it only copies pixels that are observed in all channels, so that every frame with holes needs one.
     """
 
     name: str
@@ -179,6 +181,7 @@ class Method:
     context: int = 4
     chunk: int = 48
     by_channel: bool = False
+    copies: bool = False
 
     def load(self):
         """Import and return the method's module."""
@@ -295,6 +298,7 @@ _METHODS = (
         uncertainty=True,
         context=8,
         chunk=96,
+        copies=True,
     ),
     Method(
         "biharmonic",

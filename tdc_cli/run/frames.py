@@ -204,6 +204,8 @@ class Survey:
         None of a tensor.
     undivided : (H, W) ndarray of bool, or None
         Pixels that the method completes in one region with those around them, of any frame; None where it has none.
+    uncopied : int or None
+        The first frame with holes in which no pixel may be copied; None where there is none, or nobody asked.
     """
 
     counts: np.ndarray
@@ -216,9 +218,10 @@ class Survey:
     limits: tuple
     coverage: Coverage | None = None
     undivided: np.ndarray | None = None
+    uncopied: int | None = None
 
 
-def survey(incomplete, monitor, by_channel=False, undivided=None):
+def survey(incomplete, monitor, by_channel=False, undivided=None, copyable=None):
     """Go through all frames once; a `Survey`.
 
     Parameters
@@ -229,6 +232,8 @@ def survey(incomplete, monitor, by_channel=False, undivided=None):
         See `Coverage`.
     undivided : callable or None
         See `tdc_cli.methods`.
+    copyable : (H, W) ndarray of bool, or None
+        Pixels that may be copied where they are observed in all channels; None: nothing is copied.
 
     Raises
     ------
@@ -238,13 +243,13 @@ def survey(incomplete, monitor, by_channel=False, undivided=None):
     source = incomplete.source
     counts, pixels, kept = np.zeros((3, source.count), dtype=np.int64)
     coverage = None if source.mode == "tensor" else Coverage(source.colour_shape, by_channel)
-    grey, by_value, whole = 0, 0, None
+    grey, by_value, whole, uncopied = 0, 0, None, None
     low, high = np.inf, -np.inf
     shown = [] if source.full_range else [np.zeros(0)]
     ranged = incomplete.in_time and incomplete.truth is not None and incomplete.truth.dtype.kind == "f"
     for frame in incomplete.frames(pictures=incomplete.holes.looks or ranged, truth=ranged):
         lost = None if undivided is None else np.zeros(source.shape[:2], dtype=bool)
-        whole_frame = frame.observed.all()
+        whole_frame, copied = frame.observed.all(), copyable is None or uncopied is not None
         if whole_frame and coverage is not None and frame.inside:
             coverage.add_whole()
         for rows in () if whole_frame else row_slices(frame.observed.shape):
@@ -256,11 +261,14 @@ def survey(incomplete, monitor, by_channel=False, undivided=None):
                 pixels[frame.number] += count if source.mode == "tensor" else np.count_nonzero(in_any_channel(absent))
             if coverage is not None and frame.inside:
                 coverage.add(observed, absent, rows.start)
+            copied = copied or (copyable[rows] & ~in_any_channel(~observed)).any()
             if lost is not None and count:
                 lost[rows] = ~in_any_channel(observed) & in_any_channel(absent)
         if lost is not None and counts[frame.number]:
             found = undivided(lost)
             whole = found if whole is None else whole | found
+        if counts[frame.number] and not copied:
+            uncopied = frame.number
         grey += frame.grey_levels
         by_value += frame.by_value
         if frame.truth is not None and frame.inside:
@@ -272,4 +280,4 @@ def survey(incomplete, monitor, by_channel=False, undivided=None):
     if ranged and np.isfinite([low, high]).all():
         check_size(np.array([low, high]), incomplete.truth.path, "scale it down")
     shown = limits(source.full_range, *shown) if incomplete.in_time else ()
-    return Survey(counts, pixels, kept, grey, by_value, float(low), float(high), shown, coverage, whole)
+    return Survey(counts, pixels, kept, grey, by_value, float(low), float(high), shown, coverage, whole, uncopied)

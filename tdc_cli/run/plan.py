@@ -226,7 +226,9 @@ def _prepare(request, monitor):
     decision = decide(request, source, tuple(numbers), begin, end)
     copied = may_be_copied(request, source)
     incomplete = Incomplete(source, decision.holes, begin, end, request.add_noise, request.seed, truth)
-    seen = survey(incomplete, monitor, method.by_channel, None if request.kind == TENSOR else method.undivided)
+    copyable = (np.ones(source.shape[:2], bool) if copied is None else copied) if method.copies else None
+    undivided = None if request.kind == TENSOR else method.undivided
+    seen = survey(incomplete, monitor, method.by_channel, undivided, copyable)
     decision, more = _checked(request, incomplete, decision, seen)
     if (
         copied is not None
@@ -236,6 +238,12 @@ def _prepare(request, monitor):
         raise MaskError(
             f"source {request.source} lies wholly within what is missing or kept of {source.path}: nothing is left to "
             "copy"
+        )
+    if seen.uncopied is not None:
+        of = "" if copied is None else "of `source` "
+        raise MaskError(
+            f"{incomplete.name(seen.uncopied)}: {method.name} copies whole pixels, and no pixel {of}is observed in all "
+            "channels; try method patches"
         )
     if (
         incomplete.in_time
