@@ -716,7 +716,8 @@ def test_the_start_is_what_was_asked_for(monkeypatch):
     """The field, the global model, or, where both are wrong by about as much, a point in between."""
     truth = photograph(height=24, width=26)
     observed = scattered(truth.shape)
-    smooth = field.solve(holed(truth, observed), observed, 0.0).mean
+    prior = patches._prior(holed(truth, observed), observed, patches.Config())
+    smooth = field.solve(holed(truth, observed), observed, prior=prior).mean
     model = truth + 0.05 * rng(5).standard_normal(truth.shape)
     starts, helds = [], []
     plain, hold_out = blocks.refine, calibrate.hold_out
@@ -729,7 +730,7 @@ def test_the_start_is_what_was_asked_for(monkeypatch):
     assert weights[:2] == [0, 1] and 0.1 < weights[2] < 0.9
     assert np.allclose(starts[0], smooth) and np.allclose(starts[1], model)
     kept = observed & ~helds[-1]
-    smooth = field.solve(holed(truth, kept), kept, 0.0).mean
+    smooth = field.solve(holed(truth, kept), kept, prior=prior).mean
     assert np.allclose(starts[2], smooth + weights[2] * (model - smooth))
 
 
@@ -755,7 +756,7 @@ def test_the_global_model_has_no_say_in_what_is_observed_with_noise(noise):
     truth = (vector @ vector.T)[..., None] * [1, 0.8, 0.6] + 0.02 * rng(1).standard_normal((60, 60, 3))
     observed = scattered(truth.shape, 0.5)
     done = completed(truth, observed, passes=4, noise_std=noise)
-    assert done.parameters["global_in_result"] > 0.9
+    assert done.parameters["global_in_result"] > 0.5
     assert np.std((done.mean - truth)[observed]) < 0.5 * np.std((done.mean - truth)[~observed])
 
 
@@ -854,9 +855,9 @@ def test_border_lines_with_a_tone_of_their_own_are_completed_in_it(side):
     truth[0] = [0.1, 0.0, 0.3] + [0.4, 0.6, 0.3] * truth[0]
     truth, observed = np.rot90(truth, -side), scattered(clean.shape, 0.7)
     values = np.where(observed, truth, np.nan)
-    tones = borders.tones(values, observed, 0.0)
+    tones = borders.tones(values, observed, field.fit([(values, observed)]))
     assert np.sqrt(np.mean((turned(tones) - turned(truth - clean))[0] ** 2)) < 0.04
-    assert not turned(tones)[1:].any() and not borders.tones(clean, observed, 0.0).any()
+    assert not turned(tones)[1:].any() and not borders.tones(clean, observed, field.fit([(clean, observed)])).any()
     done = patches.complete(values, observed, patches.Config(passes=3, start="field", calibrate=False), rng=rng())
     np.testing.assert_array_equal(done.mean[observed], truth[observed])
     assert psnr(turned(done.mean)[0], turned(truth)[0], ~turned(observed)[0]) > 30  # with the line as it is 25 to 27
@@ -871,7 +872,7 @@ def test_a_border_line_that_only_starts_otherwise_has_no_tone():
     values[0] = 0.4 + 0.002 * columns[:, None]
     observed = np.ones(values.shape, bool)
     observed[0, 40:] = False
-    assert not borders.tones(np.where(observed, values, np.nan), observed, 0.0).any()
+    assert not borders.tones(holed(values, observed), observed, field.fit([(values, observed)])).any()
 
 
 def test_the_depth_of_holes_is_the_distance_from_their_edge():
