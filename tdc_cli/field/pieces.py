@@ -18,6 +18,8 @@ LONGEST_SIDE = 2000
 TOLERANCE, SAMPLE_TOLERANCE = 5e-4, 2e-2
 # Windows that the covariance is learnt from, and the least share of observed entries that one must have.
 LEARNT_FROM, LEAST_SHARE = 4, 0.02
+# Pixels along a side of which learning can spare none.
+SHORT = 64
 
 
 def _solved_whole(shape):
@@ -47,9 +49,9 @@ def windows(shape):
 
 
 def _quick(window):
-    """`window`, a slice, without the few pixels at its end that would make its transform slow."""
+    """`window`, a slice, without the few pixels at its end that would make its transform slow, if it is long."""
     length = window.stop - window.start
-    while scipy.fft.next_fast_len(length, real=True) > length:
+    while length > SHORT and scipy.fft.next_fast_len(length, real=True) > length:
         length -= 1
     return slice(window.start, window.start + length)
 

@@ -28,6 +28,8 @@ EARNEST = {"rank": 100, "burn_in": 40, "samples": 30}
 MOST_TRIED = 60_000
 # Rounds that learn the field's covariance, of which the passes need a first estimate only, where there is no noise.
 ROUNDS = 2
+# Side in pixels up to which it is learnt from the border lines too.
+BORDERED = 64
 
 
 @dataclass(frozen=True)
@@ -153,14 +155,15 @@ def share(samples, config, *, rng, monitor=silent, left_out=None):
     if not config.calibrate:
         return first
     noise = _noise(config, prior)
-    progress = Progress(monitor, len(blocks(values)), len(samples) * schedule.passes)
+    of_sample = sum(stage.passes for stage in schedule.draft) if schedule.strokes else schedule.passes
+    progress = Progress(monitor, len(blocks(values)), len(samples) * of_sample)
     held = [calibrate.hold_out(o, TUNED.held_out, rng, TUNED.most_held_out, w) for _, o, w in samples]
     drafts = [_draft(v, o, w, h, schedule, prior, config, rng, progress, Part((0, 0), first), left_out)
               for (v, o, w), h in zip(samples, held)]  # fmt: skip
     errors, spreads = _held_out(drafts)
-    scale = calibrate.fit_scale(errors, spreads, noise)
+    scale = calibrate.fit_scale(errors, spreads, noise, sum(map(calibrate.independent, held)))
     factor = 1.0
-    if scale is not None:
+    if scale is not None and not schedule.strokes:
         changes = []
         for (v, o, w), draft in zip(samples, drafts):
             worth = _worth(o, w, left_out)
@@ -227,7 +230,7 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     else:
         nothing = np.zeros_like(observed)
         draft = _draft(values, observed, wanted, nothing, schedule, prior, config, rng, progress, left_out=left_out)
-    scale = calibrate.fit_scale(errors, spreads, noise)
+    scale = calibrate.fit_scale(errors, spreads, noise, sum(map(calibrate.independent, held)))
 
     estimate, weight = _finished(values, observed, worth, draft, noise, rng, progress)
     parameters = _used(config, draft, weight)
@@ -236,7 +239,7 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     if not config.calibrate:
         return done
     sd = _deviations(draft.variance, ~observed if noise == 0 else np.ones_like(observed), scale)
-    if scale is not None:
+    if scale is not None and not schedule.strokes:
         sd[~observed] *= calibrate.factor_of_last_passes((estimate - draft.result())[worth], errors, noise)
     return replace(
         done,
@@ -274,10 +277,8 @@ def _completed_part(values, observed, wanted, config, part, monitor, left_out):
 
 
 def _prior(values, observed, config):
-    """The field's prior, learnt without the border lines, which may be of another tone, where the rest shows all
-    channels.
-    """
-    inner = np.s_[1:-1, 1:-1]
+    """The field's prior, learnt without the border lines, which may be of another tone, where enough is left."""
+    inner = np.s_[1:-1, 1:-1] if min(values.shape[:2]) > BORDERED else np.s_[:, :]
     part = (values[inner], observed[inner]) if observed[inner].any(axis=(0, 1)).all() else (values, observed)
     if config.noise_std == "auto":
         return field.fit([part], None)
