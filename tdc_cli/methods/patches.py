@@ -398,7 +398,10 @@ def _global_part(values, kept, held, start, config, rng):
             weight = _best_weight(values, start, _global(values, _some(kept, rng), trial, rng), held, least)
             if not weight:
                 break
-    return weight, _global(values, kept, EARNEST, rng) if weight else None
+    if not weight:
+        return 0.0, None
+    whole = _global(values, kept, EARNEST, rng)
+    return (_best_weight(values, start, whole, held, 0.0) if config.start == "auto" else weight), whole
 
 
 def _place(part):
