@@ -218,7 +218,7 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     if config.noise_std == "auto":
         config = replace(config, noise_std=math.sqrt(prior.noise_variance))
     noise = _noise(config, prior)
-    given, tones = values, borders.tones(values, observed, prior)
+    given, tones = values, borders.tones(values, observed, noise)
     values = given - tones
 
     held = [calibrate.hold_out(observed[w], TUNED.held_out, rng, TUNED.most_held_out, wanted[w]) for w in windows]

@@ -19,7 +19,7 @@ FEWEST = 16
 LEAST_GAIN = math.log(3)
 
 
-def tones(values, observed, prior):
+def tones(values, observed, noise_variance):
     """What the border lines of a picture have beyond the tone of the lines beside them.
 
     What the field continues from the lines beside a border line, ``u``, is compared with its observed entries ``y``,
@@ -32,7 +32,8 @@ def tones(values, observed, prior):
     values : (H, W, C) float64 ndarray
         Never read where `observed` is False.
     observed : (H, W, C) ndarray of bool
-    prior : field.Prior
+    noise_variance : float
+        Of the observed entries.
 
     Returns
     -------
@@ -43,13 +44,13 @@ def tones(values, observed, prior):
     # Rows and columns from each of the four sides.
     for turn in (lambda a: a, lambda a: a[::-1], lambda a: a.swapaxes(0, 1), lambda a: a.swapaxes(0, 1)[::-1]):
         y, seen, tone = (turn(a) for a in (values - found, observed, found))
-        gain, own = _tone(y[:STRIP], seen[:STRIP], prior)
-        if gain > LEAST_GAIN > _tone(y[1 : STRIP + 1], seen[1 : STRIP + 1], prior)[0]:
+        gain, own = _tone(y[:STRIP], seen[:STRIP], noise_variance)
+        if gain > LEAST_GAIN > _tone(y[1 : STRIP + 1], seen[1 : STRIP + 1], noise_variance)[0]:
             tone[0] += own
     return found
 
 
-def _tone(values, observed, prior):
+def _tone(values, observed, noise_variance):
     """What the first of some rows would have, (W, C), and the gain by that; 0 where too little is known."""
     first = np.zeros_like(observed)
     first[:1] = True
@@ -57,7 +58,7 @@ def _tone(values, observed, prior):
     told = [c for c in range(values.shape[2]) if observed[:1, :, c].sum() >= FEWEST and kept[..., c].any()]
     if not told:
         return 0.0, 0.0
-    continued = field.solve(values, kept, prior=prior, wanted=first).mean[0]
+    continued = field.solve(values, kept, noise_variance, wanted=first).mean[0]
     tone, counts, gains = np.zeros(continued.shape), [], []
     for c in told:
         seen = observed[0, :, c]
