@@ -1,14 +1,14 @@
 """`patches` as it was and as it is: both versions in turn on the same machine, and the ratios of their processor
 seconds.
 
-    TDC_BENCH_DATA=FOLDER python benchmarks/speed.py --images lena house --cases entries:0.6 text clip:foreman --out
-    speed.json
+    TDC_BENCH_DATA=FOLDER python benchmarks/speed.py --images lena house --cases entries:0.6 text clip:foreman:noise
+    --out speed.json
 
 FOLDER/images/*.png are pictures, FOLDER/masks/*_256x256.png and *_144x176.png holes, white = missing,
-FOLDER/videos/*.npy clips (T, H, W, C) uint8. The version before is checked out from git into a folder of its own, which
-is removed in the end. Every case is one process for each version: warm, its compiling not counted. `scale:CASE`
-completes mosaics of the pictures of 256 to 2048 pixels a side. Every finished run is kept in the --out file and not
-repeated.
+FOLDER/videos/*.npy clips (T, H, W, C) uint8; `clip:NAME:WHAT` is a row of clips.py. The version before is checked out
+from git into a folder of its own, which is removed in the end. Every case is one process for each version: warm, its
+compiling not counted. `scale:CASE` completes mosaics of the pictures of 256 to 2048 pixels a side; the version before
+takes hours for them, and --alone leaves it out. Every finished run is kept in the --out file and not repeated.
 """
 
 import argparse
@@ -22,11 +22,11 @@ import tempfile
 import time
 from pathlib import Path
 
+import clips
 import numpy as np
 
 BEFORE = "b87db07"
 CASES = ("entries:0.6", "entries:0.8", "entries:0.9", "pixels:0.8", "text", "scribble")
-CLIPS = {"suzie": "scribble", "foreman": "text"}
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -62,27 +62,30 @@ def picture(name, side=256):
     return np.pad(values, [(0, side - 256), (0, side - 256), (0, 0)], mode="symmetric")
 
 
-def clip(name):
-    """A clip in [0, 1], frames as last mode, and what is observed: strokes or text on every second frame."""
-    truth = np.moveaxis(np.load(data() / "videos" / f"{name}.npy") / 255.0, 0, 3)
-    observed = np.ones(truth.shape, bool)
-    observed[..., ::2] = holes(CLIPS[name], truth.shape[:3])[..., None]
-    return truth, observed
+def clip(name, what):
+    """A clip in [0, 1], frames as last mode, what is observed of it, what is seen there, and the parameters that go
+    with it.
+    """
+    truth, rng = clips.clip(name), np.random.default_rng(0)
+    observed = clips.holes(name, truth.shape, what, rng)
+    if what != "noise":
+        return truth, observed, truth, {}
+    return truth, observed, truth + clips.NOISE * rng.standard_normal(truth.shape), {"noise_std": clips.NOISE}
 
 
 def problems(options):
-    """Name, truth and observed entries of every case."""
+    """Name, truth, observed entries, what is seen there and parameters of every case."""
     for case in options.cases:
         if case.startswith("clip:"):
-            yield case, *clip(case[5:])
+            yield case, *clip(*case.split(":")[1:])
         elif case.startswith("scale:"):
             for side in (256, 512, 1024, 2048):
                 truth = picture(options.images[0], side)
-                yield f"{case} {side}", truth, holes(case[6:], truth.shape)
+                yield f"{case} {side}", truth, holes(case[6:], truth.shape), truth, {}
         else:
             for name in options.images:
                 truth = picture(name)
-                yield f"{case} {name}", truth, holes(case, truth.shape)
+                yield f"{case} {name}", truth, holes(case, truth.shape), truth, {}
 
 
 def complete(path, parameters):
@@ -104,13 +107,13 @@ def complete(path, parameters):
     print(json.dumps(figures))
 
 
-def measured(tree, truth, observed, parameters, threads):
+def measured(tree, truth, observed, seen, parameters, threads):
     """Figures of one run of the version in `tree`."""
     from skimage.metrics import structural_similarity
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "problem.npz")
-        np.savez(path, values=np.where(observed, truth, 0.0), observed=observed)
+        np.savez(path, values=np.where(observed, seen, 0.0), observed=observed)
         limits = dict.fromkeys(("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), str(threads))
         command = [
             sys.executable,
@@ -152,23 +155,30 @@ def checked_out(commit):
             subprocess.run(["git", "-C", ROOT, "worktree", "remove", "--force", tree], check=True)
 
 
-def line(name, old, new, missing):
-    """One row of the table."""
+def line(name, missing, new, old):
+    """One row of the table, beside the version before if that was run."""
+    said = (
+        f"{name:24} {new['busy']:7.1f} s, {1e6 * new['busy'] / missing:5.0f} us a missing entry, "
+        f"{new['memory']:.0f} MB; PSNR {new['psnr']:6.2f}, SSIM {new['ssim']:.4f}, "
+        f"in 90 % {new.get('coverage', np.nan):.3f}"
+    )
+    if old is None:
+        return said
     return (
-        f"{name:24} {old['busy']:7.1f} {new['busy']:7.1f} s, {old['busy'] / new['busy']:5.1f} times; "
-        f"{1e6 * new['busy'] / missing:6.0f} us a missing entry; PSNR {old['psnr']:6.2f} "
-        f"{new['psnr'] - old['psnr']:+.3f}, SSIM {old['ssim']:.4f} {new['ssim'] - old['ssim']:+.4f}, "
-        f"in 90 % {old.get('coverage', np.nan):.3f} {new.get('coverage', np.nan):.3f}, {new['memory']:.0f} MB"
+        f"{said}; before {old['busy']:.1f} s: {old['busy'] / new['busy']:.1f} times; PSNR "
+        f"{new['psnr'] - old['psnr']:+.3f}, SSIM {new['ssim'] - old['ssim']:+.4f} to it, in 90 % "
+        f"{old.get('coverage', np.nan):.3f}"
     )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--cases", nargs="+", default=CASES, metavar="CASE", help="PATTERN:RATIO, a mask, clip:NAME or scale:CASE"
+        "--cases", nargs="+", default=CASES, metavar="CASE", help="PATTERN:RATIO, a mask, clip:NAME:WHAT or scale:CASE"
     )
     parser.add_argument("--images", nargs="+", default=["lena", "barbara", "house"])
     parser.add_argument("--before", default=BEFORE, help="commit to compare with")
+    parser.add_argument("--alone", action="store_true", help="without the version before")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--param", nargs="*", default=[], metavar="KEY=VALUE", help="parameters of the method, as JSON")
     parser.add_argument("--out", default="speed.json")
@@ -179,16 +189,16 @@ def main():
         return complete(options.complete, parameters)
     path = Path(options.out)
     kept = json.loads(path.read_text()) if path.exists() else {}
-    with checked_out(options.before) as before:
-        for name, truth, observed in problems(options):
-            pair = []
-            for version, tree in ((options.before, before), ("now", ROOT)):
-                key = f"{version} {name} {options.threads} {json.dumps(parameters, sort_keys=True)}"
+    with contextlib.nullcontext() if options.alone else checked_out(options.before) as before:
+        for name, truth, observed, seen, own in problems(options):
+            figures, given = {}, parameters | own
+            for version, tree in (("now", ROOT),) if options.alone else ((options.before, before), ("now", ROOT)):
+                key = f"{version} {name} {options.threads} {json.dumps(given, sort_keys=True)}"
                 if key not in kept:
-                    kept[key] = measured(tree, truth, observed, parameters, options.threads)
+                    kept[key] = measured(tree, truth, observed, seen, given, options.threads)
                     path.write_text(json.dumps(kept, indent=1))
-                pair.append(kept[key])
-            print(line(name, *pair, np.sum(~observed)), flush=True)
+                figures[version] = kept[key]
+            print(line(name, np.sum(~observed), figures["now"], figures.get(options.before)), flush=True)
 
 
 if __name__ == "__main__":

@@ -66,5 +66,9 @@ def test_only_what_is_marked_may_be_copied(tdc):
     assert done.exit_code == 0, done.stderr
     anywhere = tdc(*how[:-2], "--save-incomplete", "i.png")
     assert anywhere.exit_code == 0
+    marked[:], marked[20, 4:16] = 0, 255
+    Image.fromarray(marked).save("hole.png")
+    done = tdc(*how[:7], "auto", *how[8:])
+    assert done.stderr == "tdc: warning: no pixel was invented, since no hole is deep: --source had no part\n"
     done = tdc(*how[:7], "biharmonic", *how[8:])
     assert done.stderr == "tdc: method biharmonic copies nothing; leave out --source or use one of: auto, exemplar\n"

@@ -63,7 +63,7 @@ def report(plan, answers, works, measures, timing):
         metrics=measured,
         timing={"read": plan.spent, "compile": works[0].compiling, "complete": seconds, **timing},
         outputs={name: str(path) for name, path in plan.request.outputs.items()},
-        warnings=[*plan.notes, *plan.warnings, *warnings, *reasons, *_alike(answers)],
+        warnings=[*plan.notes, *plan.warnings, *warnings, *reasons, *_nothing_copied(answers), *_alike(answers)],
         variants=[_named(answer.request) for answer in answers] if answers[1:] else None,
         **{name: only[name] for name in _OF_ONE},
     )
@@ -118,12 +118,21 @@ def _named(request):
     return {"path": str(request.output), "seed": request.seed}
 
 
+def _nothing_copied(answers):
+    """A line where it was said what may be copied, and nothing was; else none."""
+    if answers[0].request.source is None or _anything_invented(answers):
+        return []
+    return ["no pixel was invented, since no hole is deep: `source` had no part"]
+
+
+def _anything_invented(answers):
+    return any(answer.store.facts(region)["invented"] for answer in answers for region in answer.regions)
+
+
 def _alike(answers):
     """A line on how little several answers differ where nothing was invented or drawn in any of them; else none."""
     first, *others = answers
-    if not others or first.request.grain:
-        return []
-    if any(answer.store.facts(region)["invented"] for answer in answers for region in first.regions):
+    if not others or first.request.grain or _anything_invented(answers):
         return []
     most = 0
     for region in first.regions:

@@ -14,31 +14,30 @@ def available():
 
 @contextlib.contextmanager
 def limited(count):
-    """Within the block, BLAS and OpenMP (and numba's kernels, where they are loaded) use at most `count` threads.
+    """Within the block, BLAS, OpenMP, numba's kernels and SciPy's transforms use at most `count` threads.
 
-    SciPy's transforms, which use one unless told, and what is shared out among as many threads as they may use, get
-    `count`.
+    That is, where they are loaded. SciPy's transforms use one unless told; what is shared out among as many threads as
+    they may use gets `count`, too.
 
     Parameters
     ----------
     count : int or None
         None: all cores, for SciPy's transforms; everything else is left as it is.
     """
-    import scipy.fft
-
-    with scipy.fft.set_workers(count or available()):
-        if count is None:
-            yield
-        else:
-            with _limited_libraries(count):
-                yield
+    # Neither transforms nor kernels are imported here: a method without them should not wait for that.
+    transforms = sys.modules.get("scipy.fft")
+    with (
+        transforms.set_workers(count or available()) if transforms else contextlib.nullcontext(),
+        contextlib.nullcontext() if count is None else _limited_libraries(count),
+    ):
+        yield
 
 
 @contextlib.contextmanager
 def _limited_libraries(count):
     from .. import library_threads
 
-    numba = sys.modules.get("numba")  # never imported here: a method without kernels should not wait for it
+    numba = sys.modules.get("numba")
     before = numba.get_num_threads() if numba else None
     with library_threads.limited(count):
         if numba:
