@@ -142,6 +142,22 @@ def test_the_channel_covariance_is_learnt():
     assert np.allclose(fitted.channel_covariance, COVARIANCE, atol=0.06)
 
 
+def test_channels_that_are_observed_together_have_their_likeliest_covariance(monkeypatch):
+    """At once: ``y^T K y / n`` by dense algebra, K the precision of what is observed of one channel."""
+    monkeypatch.setattr(learner, "LEARNING_TOLERANCE", 1e-9)
+    values, _ = rough()
+    observed = np.random.default_rng(0).random(values.shape[:2]) > 0.5
+    values = np.where(observed[..., None], np.random.default_rng(1).normal(size=values.shape), np.nan)
+    fitted = field.solve(values, np.repeat(observed[..., None], 3, axis=2))
+    y = (values - fitted.offset)[observed]
+    grid = np.kron(laplacian(9), np.eye(8)) + np.kron(np.eye(9), laplacian(8))
+    eigenvalues, vectors = np.linalg.eigh(grid)
+    variance = (vectors / density(eigenvalues)) @ vectors.T
+    seen = observed.ravel()
+    likeliest = y.T @ np.linalg.solve(variance[np.ix_(seen, seen)], y) / len(y)
+    assert np.allclose(fitted.channel_covariance, likeliest, rtol=1e-3, atol=1e-3 * np.trace(likeliest))
+
+
 def test_an_extrapolation_leaves_the_covariance_of_equal_channels_invertible():
     values = np.repeat(smooth(16, 16, 0)[..., None] / 255.0, 3, axis=2)
     observed = np.random.default_rng(0).random(values.shape) > 0.5

@@ -51,6 +51,22 @@ class Learner:
         # An extrapolation may leave what every iteration keeps to; of equal channels S would be singular.
         return (vectors * np.maximum(values, RIDGE * values.mean())) @ vectors.T, noise
 
+    def settle(self, run):
+        """Covariance where every pixel is observed in all channels or in none, and without noise.
+
+        There the posterior mean m does not depend on S, and the most likely S is ``m^T Q m / n``, n the number of
+        observed pixels.
+        """
+        seen = sum(np.count_nonzero(w.observed[0]) for w in self.windows)
+        if not seen:  # a group of channels without any data has nothing to learn from
+            return
+        covariance, _ = self.unpacked()
+        for window in self.windows:
+            window.set_parameters(covariance, 0.0)
+        run(self._improve_mean, range(len(self.windows)))
+        fitted = sum(w.spread(w.values + m) for w, m in zip(self.windows, self.means))
+        self.parameters = self._pack(_ridged(fitted / seen), None)
+
     def round(self, run):
         """Two EM iterations and an extrapolation; returns how far the parameters moved."""
         first = self.parameters
@@ -72,11 +88,12 @@ class Learner:
 
         def work(task):
             k, sampled = task
-            window = self.windows[k]
             if sampled:
-                self.deviations[k] = window.deviation(self.normals[k], self.deviations[k], LEARNING_TOLERANCE)[0]
+                self.deviations[k] = self.windows[k].deviation(self.normals[k], self.deviations[k], LEARNING_TOLERANCE)[
+                    0
+                ]
             else:
-                self.means[k] = window.mean(self.means[k], LEARNING_TOLERANCE)
+                self._improve_mean(k)
 
         run(work, [(k, sampled) for k in range(len(self.windows)) for sampled in (False, True)])
         pixels = sum(w.pattern.size for w in self.windows)
@@ -86,12 +103,18 @@ class Learner:
         if not noise:
             # The scale of S has a closed form: y^T K^-1 y / n. The sample, drawn with the old one, is brought to it.
             uncertain *= np.sum(fitted * np.linalg.inv(covariance)) / seen
-        covariance = (fitted + uncertain) / pixels
-        covariance += (RIDGE * np.trace(covariance) / len(covariance) + 1e-10) * np.eye(len(covariance))
+        covariance = _ridged((fitted + uncertain) / pixels)
         if self.given_noise is None:
             misfit = sum(dot((w.values - m) * w.observed, w.values - m) + dot(e * w.observed, e) for w, m, e in pairs)
             noise = max(misfit / seen, LEAST_NOISE)
         return self._pack(covariance, noise)
+
+    def _improve_mean(self, k):
+        self.means[k] = self.windows[k].mean(self.means[k], LEARNING_TOLERANCE)
+
+
+def _ridged(covariance):
+    return covariance + (RIDGE * np.trace(covariance) / len(covariance) + 1e-10) * np.eye(len(covariance))
 
 
 def moments(parts, unit):

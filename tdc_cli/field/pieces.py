@@ -15,9 +15,11 @@ WHOLE, CORE, MARGIN, REACH, COARSER = 400 * 400, 256, 32, 24, 4
 # Longest side of what is solved in one piece: memory grows with its square.
 LONGEST_SIDE = 2000
 # Energy of the error, relative to that of zero, at which conjugate gradients stop: for a result, and for a sample.
-TOLERANCE, SAMPLE_TOLERANCE = 5e-4, 1e-2
+TOLERANCE, SAMPLE_TOLERANCE = 5e-4, 2e-2
 # Windows that the covariance is learnt from, and the least share of observed entries that one must have.
 LEARNT_FROM, LEAST_SHARE = 4, 0.02
+# Pixels along a side of which learning can spare none.
+SHORT = 64
 
 
 def _solved_whole(shape):
@@ -44,6 +46,14 @@ def windows(shape):
         for r in _cores(*shape)
         for c in _cores(*shape[::-1])
     ]
+
+
+def _quick(window):
+    """`window`, a slice, without the few pixels at its end that would make its transform slow, if it is long."""
+    length = window.stop - window.start
+    while length > SHORT and scipy.fft.next_fast_len(length, real=True) > length:
+        length -= 1
+    return slice(window.start, window.start + length)
 
 
 def _inside(window):
@@ -91,7 +101,7 @@ class Group:
             self.shape
         )
         chosen = np.linspace(0, len(able) - 1, min(len(able), LEARNT_FROM)).round().astype(int)
-        return [Window(*self.cut(*able[k][:2]), self.exponent, self.cell) for k in chosen]
+        return [Window(*self.cut(*map(_quick, able[k][:2])), self.exponent, self.cell) for k in chosen]
 
     def deep(self):
         """Pixels farther than `REACH` from everything observed, (H, W), or None: they are left to a coarser grid."""

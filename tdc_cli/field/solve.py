@@ -165,7 +165,10 @@ def _learnt(parts, noise_variance, exponent, channel_covariance, steps, run, mon
         pictures = [Group(v[..., own], o[..., own], ~o[..., own], offset[own], scale, exponent) for v, o in parts]
         windows = [window for picture in pictures for window in picture.learning_windows()]
         learner = Learner(windows, start, noise, np.random.default_rng(k))
-        for step in range(steps):
+        at_once = steps and noise == 0 and all(window.together for window in windows)
+        if at_once:
+            learner.settle(run)
+        for step in range(0 if at_once else steps):
             moved = learner.round(run)
             monitor(k * steps + step + 1, total, "channel covariance")
             if moved < SETTLED:

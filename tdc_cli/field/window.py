@@ -58,6 +58,11 @@ class Window:
         self.pattern = self.pattern.reshape(codes.shape)
         self.patterns = (self.patterns[:, None] & weights) > 0  # (patterns, C), True = observed
 
+    @property
+    def together(self):
+        """Whether every pixel is observed in all channels or in none."""
+        return bool((self.patterns.all(axis=1) == self.patterns.any(axis=1)).all())
+
     def set_parameters(self, covariance, noise):
         """Make the posterior that of `covariance` (C, C) and noise variance `noise`, 0: what is observed is exact."""
         kind = self.values.dtype

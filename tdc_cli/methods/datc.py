@@ -7,6 +7,7 @@ representation, IEEE Transactions on Neural Networks and Learning Systems, 2020,
 docs/model.md has the errata.
 """
 
+import contextlib
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -116,7 +117,7 @@ class Config(Parameters):
             )
 
 
-def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=None, search=True):
+def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=None):
     """Posterior mean and standard deviation of every entry.
 
     Parameters
@@ -126,8 +127,6 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=No
     watch : callable or None
         Called as ``watch(chain, estimate, kept)`` after every sweep of the chains, not of the pilots: what that sweep's
         state expects of every entry, (n_1, ..., n_K), and whether it counts or belongs to the burn-in.
-    search : bool
-        See `model.fit.Schedule`.
 
     Raises
     ------
@@ -138,22 +137,39 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, watch=No
     """
     data = Observed.of(values, observed)
     config = with_defaults(data, config)
+    with _sampling(data, config):
+        fibers = separable.fiber_mode(observed)
+        config, pilots = choose_residual(data, config, fibers, rng, monitor)
+        scale = Scale.of(data.values)
+        if config.residual == "separable":
+            found = fit_separable(data, scale, config, fibers, monitor, "iteration")
+            return separable_summary(found, scale, config, pilots)
+        plan = fit.Schedule(config.burn_in, config.samples, config.chains, config.sampler)
+        watched = watch and (lambda chain, value, kept: watch(chain, scale.centre + scale.spread * value, kept))
+        result = sample(data, scale, config, rng, plan, monitor, "sweep", watched)
+    return summary(result, scale, config, pilots)
+
+
+def mean(values, observed, config, *, rng):
+    """Posterior mean of every entry alone, of a `config` that leaves nothing open; components are not searched for."""
+    data = Observed.of(values, observed)
+    scale = Scale.of(data.values)
+    plan = fit.Schedule(config.burn_in, config.samples, config.chains, config.sampler, search=False)
+    with _sampling(data, config):
+        result = sample(data, scale, config, rng, plan, silent, "sweep")
+    return scale.centre + scale.spread * result.moments.mean
+
+
+@contextlib.contextmanager
+def _sampling(data, config):
+    """Threads as the work asks for; what breaks the sampler down is told as an error of ours."""
     with kernel_threads(None if work(data, config) > PARALLEL_WORK else 1):
         try:
-            fibers = separable.fiber_mode(observed)
-            config, pilots = choose_residual(data, config, fibers, rng, monitor)
-            scale = Scale.of(data.values)
-            if config.residual == "separable":
-                found = fit_separable(data, scale, config, fibers, monitor, "iteration")
-                return separable_summary(found, scale, config, pilots)
-            plan = fit.Schedule(config.burn_in, config.samples, config.chains, config.sampler, search)
-            watched = watch and (lambda chain, value, kept: watch(chain, scale.centre + scale.spread * value, kept))
-            result = sample(data, scale, config, rng, plan, monitor, "sweep", watched)
+            yield
         except np.linalg.LinAlgError as error:
             raise NumericalError(
                 f"the sampler broke down ({error}); check the hyperparameters and the noise level"
             ) from error
-        return summary(result, scale, config, pilots)
 
 
 def with_defaults(data, config):
@@ -192,8 +208,10 @@ def sample(data, scale, config, rng, plan, monitor, label, watch=None):
         coherence=config.eta0,
     )
     fraction = data.size / np.prod(data.shape, dtype=float)
-    coherences = tuple(Coherence.of(n, fraction, config.eta0) if config.spatial and k in config.ordered_modes else None
-                       for k, n in enumerate(data.shape))
+    coherences = tuple(
+        Coherence.of(n, fraction, config.eta0) if config.spatial and k in config.ordered_modes else None
+        for k, n in enumerate(data.shape)
+    )
     ceiling = 12.0 * (scale.spread / config.resolution) ** 2 if config.resolution else np.inf
     problem = Problem.of(
         standard, priors, constant_residual=none, learn_noise=learnt, noise_ceiling=ceiling, coherences=coherences
@@ -391,7 +409,7 @@ def summary(result, scale, config, pilots):
     variance = moments.variance()
     ranks = result.traces["rank"].ravel().astype(int)
     counts, times = np.unique(ranks, return_counts=True)
-    mixture = mean_mixture(moments.mixtures[-config.samples:], scale) if config.residual == "mixture" else None
+    mixture = mean_mixture(moments.mixtures[-config.samples :], scale) if config.residual == "mixture" else None
     return Completion(
         mean=scale.centre + spread * moments.mean,
         sd=spread * np.sqrt(variance),
@@ -455,8 +473,11 @@ def mean_mixture(draws, scale):
         np.mean([draw[i] for draw in draws if len(draw[1]) == most], axis=0) for i in (1, 2, 3)
     )
     order = np.argsort(-weights)
-    return {"weights": weights[order].tolist(), "means": (scale.centre + scale.spread * means[order]).tolist(),
-            "precisions": (precisions / scale.spread / scale.spread)[order].tolist()}
+    return {
+        "weights": weights[order].tolist(),
+        "means": (scale.centre + scale.spread * means[order]).tolist(),
+        "precisions": (precisions / scale.spread / scale.spread)[order].tolist(),
+    }
 
 
 def warm_up(order, config, missing):

@@ -30,7 +30,7 @@ class Config(Parameters):
     steps: int = parameter(
         field.STEPS, "Rounds that learn the channel covariance, and the noise where it is to be learnt.", ge=0, le=1000
     )
-    samples: int = parameter(8, "Posterior samples behind the standard deviation, at least 1.", ge=1, le=10_000)
+    samples: int = parameter(4, "Posterior samples behind the standard deviation, at least 1.", ge=1, le=10_000)
     noise_std: float | str = noise_level("0: the observed entries are exact; `auto`: learnt.")
 
 

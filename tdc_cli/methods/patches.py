@@ -24,6 +24,12 @@ from .parameters import Parameters, frame_mode, noise_level, parameter
 # in earnest.
 TRIALS = {"rank": 60, "burn_in": 4, "samples": 3}, {"rank": 60, "burn_in": 10, "samples": 8}
 EARNEST = {"rank": 100, "burn_in": 40, "samples": 30}
+# Observed entries that a trial sees at most.
+MOST_TRIED = 60_000
+# Rounds that learn the field's covariance, of which the passes need a first estimate only, where there is no noise.
+ROUNDS = 2
+# Side in pixels up to which it is learnt from the border lines too.
+BORDERED = 64
 
 
 @dataclass(frozen=True)
@@ -148,15 +154,16 @@ def share(samples, config, *, rng, monitor=silent, left_out=None):
     first = Shared(prior, units, schedule, None, 1.0, None, int(rng.integers(2**32)), ())
     if not config.calibrate:
         return first
-    noise = prior.noise_variance
-    progress = Progress(monitor, len(blocks(values)), len(samples) * schedule.passes)
+    noise = _noise(config, prior)
+    of_sample = sum(stage.passes for stage in schedule.draft) if schedule.strokes else schedule.passes
+    progress = Progress(monitor, len(blocks(values)), len(samples) * of_sample)
     held = [calibrate.hold_out(o, TUNED.held_out, rng, TUNED.most_held_out, w) for _, o, w in samples]
-    drafts = [_draft(v, o, w, h, schedule, noise, config, rng, progress, Part((0, 0), first), left_out)
+    drafts = [_draft(v, o, w, h, schedule, prior, config, rng, progress, Part((0, 0), first), left_out)
               for (v, o, w), h in zip(samples, held)]  # fmt: skip
     errors, spreads = _held_out(drafts)
-    scale = calibrate.fit_scale(errors, spreads, noise)
+    scale = calibrate.fit_scale(errors, spreads, noise, sum(map(calibrate.independent, held)))
     factor = 1.0
-    if scale is not None:
+    if scale is not None and not schedule.strokes:
         changes = []
         for (v, o, w), draft in zip(samples, drafts):
             worth = _worth(o, w, left_out)
@@ -207,22 +214,23 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     squares = len(windows) if len(windows) > 1 else 0
     of_draft = sum(stage.passes for stage in schedule.draft)
     progress = Progress(monitor, len(blocks(values)), squares * of_draft + schedule.passes)
+    prior = _prior(values, observed, config)
     if config.noise_std == "auto":
-        config = replace(config, noise_std=math.sqrt(field.solve(values, observed, None).noise_variance))
-    noise = float(config.noise_std) ** 2
+        config = replace(config, noise_std=math.sqrt(prior.noise_variance))
+    noise = _noise(config, prior)
     given, tones = values, borders.tones(values, observed, noise)
     values = given - tones
 
     held = [calibrate.hold_out(observed[w], TUNED.held_out, rng, TUNED.most_held_out, wanted[w]) for w in windows]
-    drafts = [_draft(values[w], observed[w], wanted[w], h, schedule, noise, config, rng, progress, left_out=left_out)
+    drafts = [_draft(values[w], observed[w], wanted[w], h, schedule, prior, config, rng, progress, left_out=left_out)
               for w, h in zip(windows, held)]  # fmt: skip
     errors, spreads = _held_out(drafts)
     if len(drafts) == 1:
         (draft,) = drafts
     else:
         nothing = np.zeros_like(observed)
-        draft = _draft(values, observed, wanted, nothing, schedule, noise, config, rng, progress, left_out=left_out)
-    scale = calibrate.fit_scale(errors, spreads, noise)
+        draft = _draft(values, observed, wanted, nothing, schedule, prior, config, rng, progress, left_out=left_out)
+    scale = calibrate.fit_scale(errors, spreads, noise, sum(map(calibrate.independent, held)))
 
     estimate, weight = _finished(values, observed, worth, draft, noise, rng, progress)
     parameters = _used(config, draft, weight)
@@ -231,7 +239,7 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     if not config.calibrate:
         return done
     sd = _deviations(draft.variance, ~observed if noise == 0 else np.ones_like(observed), scale)
-    if scale is not None:
+    if scale is not None and not schedule.strokes:
         sd[~observed] *= calibrate.factor_of_last_passes((estimate - draft.result())[worth], errors, noise)
     return replace(
         done,
@@ -245,11 +253,11 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
 def _completed_part(values, observed, wanted, config, part, monitor, left_out):
     """`complete` of a region, by what is shared: the grids of the passes are those of the whole picture."""
     shared, config = part.shared, replace(config, start="field")
-    noise, schedule = shared.prior.noise_variance, shared.schedule
+    noise, schedule = _noise(config, shared.prior), shared.schedule
     rng = np.random.default_rng(shared.grids)
     progress = Progress(monitor, len(blocks(values)), schedule.passes)
     nothing = np.zeros_like(observed)
-    draft = _draft(values, observed, wanted, nothing, schedule, noise, config, rng, progress, part, left_out)
+    draft = _draft(values, observed, wanted, nothing, schedule, shared.prior, config, rng, progress, part, left_out)
     worth = _worth(observed, wanted, left_out)
     estimate, weight = _finished(values, observed, worth, draft, noise, rng, progress, part)
     parameters = _used(config, draft, weight)
@@ -266,6 +274,21 @@ def _completed_part(values, observed, wanted, config, part, monitor, left_out):
         held_out=shared.verdict,
         warnings=shared.warnings,
     )
+
+
+def _prior(values, observed, config):
+    """The field's prior, learnt without the border lines, which may be of another tone, where enough is left."""
+    inner = np.s_[1:-1, 1:-1] if min(values.shape[:2]) > BORDERED else np.s_[:, :]
+    part = (values[inner], observed[inner]) if observed[inner].any(axis=(0, 1)).all() else (values, observed)
+    if config.noise_std == "auto":
+        return field.fit([part], None)
+    noise = float(config.noise_std) ** 2
+    return field.fit([part], noise, steps=field.STEPS if noise else ROUNDS)
+
+
+def _noise(config, prior):
+    """Variance of the noise: as it was given, or as it was learnt."""
+    return prior.noise_variance if config.noise_std == "auto" else float(config.noise_std) ** 2
 
 
 def _used(config, draft, weight):
@@ -330,17 +353,26 @@ class _Draft:
         return _beside(self.estimate, self.share, self.whole)
 
 
-def _draft(values, observed, wanted, held, schedule, noise, config, rng, progress, part=None, left_out=None):
+def _draft(values, observed, wanted, held, schedule, prior, config, rng, progress, part=None, left_out=None):
     """The first part of a run, from the field and the global model, with the entries `held` out."""
     kept, wanted = observed & ~held, wanted | held
     worth = _worth(kept, wanted, left_out)
-    start = field.solve(values, kept, noise, prior=part and part.shared.prior, wanted=wanted).mean
+    start = field.solve(values, kept, prior=prior, wanted=wanted).mean
     weight, whole = _global_part(values, kept, held, start, config, rng)
     start = _beside(start, weight, whole)
     held = held & worth
     schedule = schedule.changed(window=config.window or (TUNED.far if weight > TUNED.much else Settings.window))
     estimate, variance = refine_blocks(
-        values, kept, start, schedule.draft, noise, rng, progress, config.calibrate, wanted=worth, **_place(part)
+        values,
+        kept,
+        start,
+        schedule.draft,
+        _noise(config, prior),
+        rng,
+        progress,
+        config.calibrate,
+        wanted=worth,
+        **_place(part),
     )
     share, agreement = 0.0, 0.0
     if config.start == "auto" and weight:
@@ -363,10 +395,13 @@ def _global_part(values, kept, held, start, config, rng):
     weight = float(config.start == "global")
     if config.start == "auto" and possible:
         for trial, least in zip(TRIALS, TUNED.least_weights, strict=True):
-            weight = _best_weight(values, start, _global(values, kept, trial, rng), held, least)
+            weight = _best_weight(values, start, _global(values, _some(kept, rng), trial, rng), held, least)
             if not weight:
                 break
-    return weight, _global(values, kept, EARNEST, rng) if weight else None
+    if not weight:
+        return 0.0, None
+    whole = _global(values, kept, EARNEST, rng)
+    return (_best_weight(values, start, whole, held, 0.0) if config.start == "auto" else weight), whole
 
 
 def _place(part):
@@ -431,10 +466,14 @@ def _global(values, observed, parameters, rng):
     shape = values.shape if values.shape[2] > 1 else values.shape[:2]
     config = datc.Config(residual="none", spatial=True, ordered_modes=(0, 1), chains=1, **parameters)
     # The search for components takes longer than all sweeps of a trial, and changed no weight.
-    found = datc.complete(
-        np.where(observed, values, 0.0).reshape(shape), observed.reshape(shape), config, rng=rng, search=False
-    )
-    return found.mean.reshape(values.shape)
+    mean = datc.mean(np.where(observed, values, 0.0).reshape(shape), observed.reshape(shape), config, rng=rng)
+    return mean.reshape(values.shape)
+
+
+def _some(observed, rng):
+    """The observed entries that a trial of the global model sees, as many as tell whether it has a part."""
+    share = MOST_TRIED / max(1, np.count_nonzero(observed))
+    return observed & (rng.random(observed.shape, np.float32) < share) if share < 1 else observed
 
 
 def _best_weight(values, one, other, held, least):

@@ -38,6 +38,8 @@ NOISY_PASSES, NOISY_MEMBERS, NOISY_RIDGE, NOISY_SIZE = 2, 64, 1e-3, 4
 # The last passes, which go with everything observed: first on the same grid, where there are enough, then on one denser
 # by a factor.
 BACK_PASSES, DENSE_PASSES, DENSE = 1, 1, 2 / 3
+# Frames that the field's covariance is learnt from.
+LEARNT_FROM = 3
 
 
 def complete(values, observed, config, *, rng, monitor, wanted=None):
@@ -326,17 +328,18 @@ def first_estimate(clip, variance):
     values, shown = clip.by_frame(clip.values), clip.by_frame(clip.observed)
     known = [t for t in range(clip.frames) if shown[t].any()]
     filled = np.empty(clip.values.shape, np.float32)
-    # How channels go together is learnt from one frame for all, where it hardly matters.
-    fields, unsure, covariance = clip.by_frame(filled), {}, None
+    fields, unsure = clip.by_frame(filled), {}
+    # How channels go together is much the same in all frames.
+    chosen = np.unique(np.linspace(0, len(known) - 1, LEARNT_FROM).round().astype(int))
+    prior = field.fit([(values[known[k]], shown[known[k]]) for k in chosen], variance)
     for t in known:
         if shown[t].all() and not variance:
             fields[t] = values[t]
         elif clip.strokes[t] or shown[t].all():
-            found = field.solve(values[t], shown[t], variance, channel_covariance=covariance)
-            fields[t], covariance = found.mean, found.channel_covariance
+            fields[t] = field.solve(values[t], shown[t], prior=prior).mean
         else:
             fitted, unsure[t] = field.solve_with_sd(
-                values[t], shown[t], variance, rng=np.random.default_rng(t), count=SAMPLES
+                values[t], shown[t], prior=prior, rng=np.random.default_rng(t), count=SAMPLES
             )
             fields[t] = fitted.mean
     seen = shown.mean(axis=3, dtype=np.float32)

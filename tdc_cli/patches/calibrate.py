@@ -5,11 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.ndimage import distance_transform_cdt
+from scipy.special import stdtrit
 
 from ..metrics import NORMAL_90
 
 # Held-out entries in a bin of the scale, and the most bins.
 BIN, MOST_BINS = 100, 12
+# The same where few errors are independent.
+INDEPENDENT_BIN = 4
 # Fewer held-out entries than this say nothing about a 90 % interval.
 FEWEST = 20
 # Side of the pieces of a moved mask that are held out, in pixels; less where a piece would be more than this share of
@@ -157,8 +160,27 @@ class Scale:
         return floored * np.exp(np.interp(np.log(floored), np.log(self.spreads), np.log(self.factors)))
 
 
-def fit_scale(errors, spreads, noise_variance=0.0):
+def depth(absent):
+    """How far inside the holes of (H, W, C) entries missing pixels lie: 90th percentile of the distance to the nearest
+    pixel with an entry that is there, 0 without holes.
+    """
+    holes = absent.all(axis=2)
+    return (
+        np.percentile(distance_transform_cdt(holes, "chessboard")[holes], 90) if holes.any() and not holes.all() else 0
+    )
+
+
+def independent(held):
+    """About how many errors of held-out entries (H, W, C) are independent: within a square as wide as a hole they are
+    much the same.
+    """
+    return np.count_nonzero(held.any(axis=2)) / max(1, 2 * depth(held) - 1) ** 2
+
+
+def fit_scale(errors, spreads, noise_variance=0.0, count=math.inf):
     """Scale under which 90 % of the errors lie within +- 1.645 standard deviations, in every bin of alike spreads.
+
+    A scale that is known from few errors is wider, as Student's t is wider than the normal distribution.
 
     Parameters
     ----------
@@ -168,6 +190,8 @@ def fit_scale(errors, spreads, noise_variance=0.0):
         Relative standard deviations of the same entries, not negative.
     noise_variance : float
         Of the observations; taken out of the errors.
+    count : float
+        How many of the errors are independent, see `independent`; infinity: enough.
 
     Returns
     -------
@@ -177,7 +201,7 @@ def fit_scale(errors, spreads, noise_variance=0.0):
     if len(errors) < FEWEST or not np.any(spreads > 0):
         return None
     order = np.argsort(spreads, kind="stable")
-    bins = np.array_split(order, min(MOST_BINS, max(1, len(errors) // BIN)))
+    bins = np.array_split(order, int(max(1, min(MOST_BINS, len(errors) // BIN, count // INDEPENDENT_BIN))))
     tiny = 1e-3 * np.sqrt(np.mean(spreads**2))
     centres = np.array([max(np.median(spreads[b]), tiny) for b in bins])
     # The same floor as in `Scale`, so that the lowest bin holds its 90 % too.
@@ -188,7 +212,8 @@ def fit_scale(errors, spreads, noise_variance=0.0):
     # Under noise, what is left after it is no smaller than what a bin of that many entries can tell from nothing.
     least = widths**2 / np.sqrt([len(b) for b in bins])
     deviations = np.sqrt(np.maximum(widths**2 - noise_variance, least))
-    factors = np.maximum(deviations / centres, 1e-6)
+    # With one or two degrees of freedom t has no variance.
+    factors = np.maximum(deviations / centres, 1e-6) * (stdtrit(max(count, 3), 0.95) / NORMAL_90)
     distinct = np.r_[True, np.diff(centres) > 0]
     return Scale(centres[distinct], factors[distinct])
 

@@ -8,7 +8,6 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.ndimage import distance_transform_cdt
 
 from . import calibrate
 
@@ -176,10 +175,14 @@ class Schedule:
         standard deviations.
     finish : tuple of Settings
         Gone from there on with everything that is observed.
+    strokes : bool
+        Whether the holes are strokes. There what the last passes better is not taken out of the standard deviations:
+        they change what is alike in a whole hole, and with it its error, not every entry by itself.
     """
 
     draft: tuple
     finish: tuple
+    strokes: bool = False
 
     @property
     def passes(self):
@@ -188,7 +191,8 @@ class Schedule:
 
     def changed(self, **settings):
         """The same with other settings in every stage."""
-        return Schedule(*(tuple(replace(s, **settings) for s in stages) for stages in (self.draft, self.finish)))
+        draft, finish = (tuple(replace(s, **settings) for s in stages) for stages in (self.draft, self.finish))
+        return replace(self, draft=draft, finish=finish)
 
 
 def schedule_for(observed, config, wanted=None):
@@ -211,7 +215,7 @@ def schedule_for(observed, config, wanted=None):
     """
     absent = ~observed if wanted is None else wanted
     strokes = calibrate.are_strokes(absent)
-    deep = strokes and config.noise_std == 0 and _depth(absent) > TUNED.deep
+    deep = strokes and config.noise_std == 0 and calibrate.depth(absent) > TUNED.deep
     sparse = not strokes and absent.mean() > TUNED.sparse
     smallest, channels = min(absent.shape[:2]), min(absent.shape[2], MOST_CHANNELS)
     most, widest = (min(smallest, max(2, math.isqrt(n * TUNED.most_entries // channels))) for n in (1, 2))
@@ -240,7 +244,9 @@ def schedule_for(observed, config, wanted=None):
     end = _denser(replace(late, estimated=TUNED.more_estimated), last, TUNED.densest, config)
     wide_end = _denser(wider, last, TUNED.dense, config) if wide else end
     schedule = Schedule(
-        _without_empty(main, wider), _without_empty(again, wide_end, _denser(finer, fine, TUNED.dense, config))
+        _without_empty(main, wider),
+        _without_empty(again, wide_end, _denser(finer, fine, TUNED.dense, config)),
+        strokes,
     )
     return schedule.changed(uncertain=True) if sparse else schedule
 
@@ -260,16 +266,6 @@ def _scaled(settings, factor, most):
     """The same with patches of another size, up to `most`."""
     size = min(most, max(2, round(factor * settings.size)))
     return replace(settings, size=size, stride=max(1, min(size, round(factor * settings.stride))))
-
-
-def _depth(absent):
-    """How far inside the holes missing pixels lie: 90th percentile of the distance to the nearest pixel with an
-    observed entry.
-    """
-    holes = absent.all(axis=2)
-    return (
-        np.percentile(distance_transform_cdt(holes, "chessboard")[holes], 90) if holes.any() and not holes.all() else 0
-    )
 
 
 def validation_windows(observed, rng, wanted=None):
