@@ -169,12 +169,12 @@ class _Problem:
         place = self.shape[1], settings.depth, size
         total, weight = np.zeros(estimate.shape), np.zeros(estimate.shape)
         squares = np.zeros(estimate.shape if variance else (0, 0, 0))
-        weighted = settings.uncertain or settings.shrinks or last
+        weighted = settings.uncertain or settings.shrinks or (last and (settings.weighted or variance))
         noisy = np.where(self.known, self.data, estimate) if settings.shrinks else None
         estimated = count if settings.shrinks else min(count, settings.estimated or count)
         estimates = np.empty((min(CHUNK, len(positions)), estimated, length), np.float32)
-        # One for each group is enough for weights, unless some patches lie deeper in holes than others.
-        each = 1 if (settings.uncertain or settings.scattered) and not variance else estimated
+        # One for each group is enough for weights.
+        each = 1 if settings.uncertain and not variance else estimated
         variances = np.empty((len(estimates), each, length) if weighted else (0, 0, 0), np.float32)
         groups = np.empty((len(positions), count), np.int32)
         match(

@@ -60,8 +60,9 @@ class Settings:
         Where the channels of a pixel are observed together only.
     share : float
         Weight of the stage's result beside the picture that it began with.
-    scattered : bool
-        Whether entries are missing here and there, so that one weight for all patches of a group will do.
+    weighted : bool
+        Whether the last pass weights estimates by their standard deviations, too. Where a denser grid follows, nothing
+        is gained by it.
     estimated : int or None
         Patches of a group, the nearest to the reference first, that are estimated by the mean and covariance of all;
         None: all of them.
@@ -85,7 +86,7 @@ class Settings:
     shrinks: bool = False
     apart: bool = False
     share: float = 1.0
-    scattered: bool = False
+    weighted: bool = True
     estimated: int | None = None
 
 
@@ -117,11 +118,12 @@ class Tuned:
     fine_members: int = 32
     fine_share: float = 0.5
 
-    # -- passes ("Over-relaxation 1.5 and momentum .5", "What is left open")
-    # Passes in all: usually, where more than `sparse` is missing, and where holes are strokes, which change little
-    # after the first few.
+    # -- passes ("Over-relaxation 1.5 and momentum .5", "Longer steps", "What is left open")
+    # Passes in all: usually, where more than `sparse` is missing, with longer steps, and where holes are strokes, which
+    # change little after the first few.
     passes: int = 15
-    sparse_passes: int = 11
+    sparse_passes: int = 12
+    sparse_step: float = 2.3
     stroke_passes: int = 9
     # First ridge of strokes.
     stroke_ridge: float = 1e-2
@@ -231,7 +233,7 @@ def schedule_for(observed, config, wanted=None):
         stride=min(size, config.stride or size),
         passes=passes - fine - wide - back - last,
         first_ridge=TUNED.stroke_ridge if strokes else Settings.last_ridge if sparse else Settings.first_ridge,
-        scattered=not strokes,
+        step=TUNED.sparse_step if sparse else Settings.step,
         estimated=TUNED.more_estimated if strokes or sparse else TUNED.estimated,
     )
     late = replace(main, first_ridge=main.last_ridge)
@@ -240,7 +242,7 @@ def schedule_for(observed, config, wanted=None):
         _scaled(late, TUNED.finer, most), passes=fine, members=config.members or TUNED.fine_members,
         estimated=TUNED.more_estimated, step=1.0, momentum=0.0, share=TUNED.fine_share,
     )  # fmt: skip
-    again = _denser(late, back, TUNED.dense, config)
+    again = _denser(replace(late, weighted=False), back, TUNED.dense, config)
     end = _denser(replace(late, estimated=TUNED.more_estimated), last, TUNED.densest, config)
     wide_end = _denser(wider, last, TUNED.dense, config) if wide else end
     schedule = Schedule(
