@@ -89,9 +89,8 @@ class Learner:
         def work(task):
             k, sampled = task
             if sampled:
-                self.deviations[k] = self.windows[k].deviation(self.normals[k], self.deviations[k], LEARNING_TOLERANCE)[
-                    0
-                ]
+                found = self.windows[k].deviation(self.normals[k], self.deviations[k], LEARNING_TOLERANCE)
+                self.deviations[k] = found[0]
             else:
                 self._improve_mean(k)
 
