@@ -781,6 +781,17 @@ def test_the_global_model_has_no_say_in_what_is_observed_with_noise(noise):
     assert np.std((done.mean - truth)[observed]) < 0.5 * np.std((done.mean - truth)[~observed])
 
 
+def test_the_global_model_has_no_say_where_one_hole_like_it_is_held_out():
+    vector = rng(0).standard_normal((96, 1))
+    truth = (vector @ vector.T)[..., None] * [1, 0.8, 0.6]
+    observed = np.ones(truth.shape, dtype=bool)
+    observed[10:80, 30:66] = False
+    done = completed(truth, observed, passes=4)
+    assert done.parameters["global_in_start"] == done.parameters["global_in_result"] == 0
+    scattered_ = completed(truth, scattered(truth.shape, 0.5), passes=4)
+    assert scattered_.parameters["global_in_start"] > 0.5
+
+
 def test_the_factor_of_the_last_passes():
     left, change = rng(1).standard_normal(40_000), 0.5 * rng(2).standard_normal(40_000)
     assert calibrate.factor_of_last_passes(change, left + change, 0.0) == pytest.approx(1 / np.sqrt(1.25), rel=0.02)

@@ -391,7 +391,12 @@ def _beside(estimate, weight, whole):
 
 def _global_part(values, kept, held, start, config, rng):
     """Weight of the global model in the start, and its estimate or None."""
-    possible = held.sum() >= calibrate.FEWEST and held.size <= TUNED.most_global and min(held.shape[:2]) > 2
+    possible = (
+        held.sum() >= calibrate.FEWEST
+        and calibrate.independent(held) >= TUNED.least_independent
+        and held.size <= TUNED.most_global
+        and min(held.shape[:2]) > 2
+    )
     weight = float(config.start == "global")
     if config.start == "auto" and possible:
         for trial, least in zip(TRIALS, TUNED.least_weights, strict=True):
@@ -401,7 +406,9 @@ def _global_part(values, kept, held, start, config, rng):
     if not weight:
         return 0.0, None
     whole = _global(values, kept, EARNEST, rng)
-    return (_best_weight(values, start, whole, held, 0.0) if config.start == "auto" else weight), whole
+    if config.start == "auto":
+        weight = _best_weight(values, start, whole, held, TUNED.least_weights[0])
+    return weight, whole if weight else None
 
 
 def _place(part):
