@@ -145,6 +145,11 @@ def run_shares(kernel, count, share, *arguments):
                 return
             kernel(first, min(count, first + length), *arguments)
 
+    # What is not compiled yet is compiled by this thread alone: a helper that compiles does not hear Ctrl-C, and the
+    # program would wait for it.
+    if threads > 1 and todo and not getattr(kernel, "signatures", True):
+        first = todo.popleft()
+        kernel(first, min(count, first + length), *arguments)
     helping = [_helpers().submit(work) for _ in range(min(threads, len(todo)) - 1)]
     try:
         work()

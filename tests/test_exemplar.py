@@ -112,6 +112,15 @@ def test_invented_pixels_are_told():
     assert not done.sd[~HOLE].any()
 
 
+def test_with_next_to_nothing_to_copy_the_spread_is_that_of_all_that_is_known():
+    """All but three rows are missing: of most halves of the sources no patch is there."""
+    truth = np.random.default_rng(5).random((64, 64, 3))
+    hole = np.ones((64, 64), bool)
+    hole[30:33] = False
+    done = filled(truth, hole)
+    assert 0.5 < np.median(done.sd[hole]) / truth[~hole].std() < 2
+
+
 def test_observed_entries_of_a_pixel_are_kept():
     truth = np.stack([bricks(), bricks() / 2], axis=2)
     observed = np.stack([~HOLE, np.ones_like(HOLE)], axis=2)

@@ -1,6 +1,8 @@
 """The compiled kernels against their plain twins in reference.py, and the same bits for any number of threads."""
 
 import inspect
+import threading
+import time
 from dataclasses import astuple, replace
 
 import numba
@@ -100,6 +102,28 @@ def test_what_fails_in_a_share_fails():
 
     with pytest.raises(ZeroDivisionError):
         run_shares(fail, 100, 1)
+
+
+def test_what_is_not_compiled_yet_is_compiled_by_the_thread_that_calls():
+    """One that helps does not hear Ctrl-C."""
+    threads = []
+
+    class Kernel:
+        signatures = []
+
+        def __call__(self, first, last):
+            if not self.signatures:
+                threads.append(threading.current_thread())
+                time.sleep(0.05)
+                self.signatures.append("compiled")
+
+    before = numba.get_num_threads()
+    numba.set_num_threads(MANY_THREADS)
+    try:
+        run_shares(Kernel(), 100, 1)
+    finally:
+        numba.set_num_threads(before)
+    assert threads == [threading.current_thread()]
 
 
 def test_every_kernel_is_compared_in_this_file():

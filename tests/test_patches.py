@@ -781,15 +781,25 @@ def test_the_global_model_has_no_say_in_what_is_observed_with_noise(noise):
     assert np.std((done.mean - truth)[observed]) < 0.5 * np.std((done.mean - truth)[~observed])
 
 
-def test_the_global_model_has_no_say_where_one_hole_like_it_is_held_out():
-    vector = rng(0).standard_normal((96, 1))
-    truth = (vector @ vector.T)[..., None] * [1, 0.8, 0.6]
+@pytest.mark.parametrize("errors, weight", [(7, 0.0), (8, 0.4)])
+def test_where_few_errors_are_independent_a_small_weight_of_the_global_model_is_chance(monkeypatch, errors, weight):
+    monkeypatch.setattr(patches, "_global", lambda *args: np.full((6, 6, 1), 2.5))
+    monkeypatch.setattr(calibrate, "independent", lambda held: errors)
+    held = np.ones((6, 6, 1), dtype=bool)
+    found = patches._global_part(np.ones((6, 6, 1)), ~held, held, np.zeros((6, 6, 1)), patches.Config(), rng(0))
+    assert found[0] == pytest.approx(weight) and (found[1] is None) == (weight == 0)
+
+
+def test_no_standard_deviation_is_larger_than_half_the_range_of_what_is_seen():
+    sd = np.array([[0.2, 3.0]])
+    calibrate.bound(sd, np.array([1.0, -1.5, 0.5]))
+    assert sd.tolist() == [[0.2, 1.25]]
+    calibrate.bound(sd, np.zeros(0))  # of a region in which nothing is known
+    assert sd.tolist() == [[0.2, 1.25]]
+    truth = smooth(48, 48)[..., :1] / 255 + 0.1 * rng(0).standard_normal((48, 48, 1))
     observed = np.ones(truth.shape, dtype=bool)
-    observed[10:80, 30:66] = False
-    done = completed(truth, observed, passes=4)
-    assert done.parameters["global_in_start"] == done.parameters["global_in_result"] == 0
-    scattered_ = completed(truth, scattered(truth.shape, 0.5), passes=4)
-    assert scattered_.parameters["global_in_start"] > 0.5
+    observed[:, -20:] = False
+    assert completed(truth, observed, passes=4).sd.max() <= np.ptp(truth[observed]) / 2
 
 
 def test_the_factor_of_the_last_passes():

@@ -271,11 +271,12 @@ def _finer(coarse, level, sources):
 
 def _spread(level, values, copies, rng):
     """How far what the best sources in each of two random halves would put there is from `copies`, (P, C), within a
-    patch.
+    patch; where a half has none, the standard deviation of all that is known.
     """
     height, width = level.hole.shape
     compared, weights, favour = _rounded(level.layers), (~level.blank).astype(np.int16), _favour(level, CONTRAST)
     flat, squares = values.reshape(-1, values.shape[2]), np.zeros((height * width, values.shape[2]))
+    unknown = values[~(level.hole | level.blank)].var(axis=0)
     first = rng.random((height // SQUARE + 1, width // SQUARE + 1)) < 0.5
     for chosen in (first, ~first):
         half = level.allowed & np.kron(chosen, np.ones((SQUARE, SQUARE), bool))[:height, :width].ravel()
@@ -283,7 +284,7 @@ def _spread(level, values, copies, rng):
         for _ in range(OTHER_SWEEPS):
             sources, costs = _sweep(level, compared, weights, level.targets, sources, half, favour, rng)
         origins = _origins(level, sources, _votes(level, level.targets, costs))
-        squares[level.pixels] += np.where(origins[:, None] >= 0, flat[origins] - copies, 0.0) ** 2
+        squares[level.pixels] += np.where(origins[:, None] >= 0, (flat[origins] - copies) ** 2, unknown)
     spread = [around(plane, level.hole, level.size) for plane in np.moveaxis(squares.reshape(height, width, -1), 2, 0)]
     # Sums that are updated pixel by pixel end a little below 0 where they should be 0.
     return SMOOTHEST * np.sqrt(np.maximum(np.stack(spread, axis=-1).reshape(squares.shape)[level.pixels], 0.0) / 2)

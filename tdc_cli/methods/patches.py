@@ -241,6 +241,7 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     sd = _deviations(draft.variance, ~observed if noise == 0 else np.ones_like(observed), scale)
     if scale is not None and not schedule.strokes:
         sd[~observed] *= calibrate.factor_of_last_passes((estimate - draft.result())[worth], errors, noise)
+    calibrate.bound(sd, values[observed])
     return replace(
         done,
         sd=sd,
@@ -267,6 +268,7 @@ def _completed_part(values, observed, wanted, config, part, monitor, left_out):
     sd = _deviations(draft.variance, ~observed if noise == 0 else np.ones_like(observed), shared.scale)
     if shared.scale is not None:
         sd[~observed] *= shared.factor
+    calibrate.bound(sd, values[observed])
     return replace(
         done,
         sd=sd,
@@ -391,15 +393,12 @@ def _beside(estimate, weight, whole):
 
 def _global_part(values, kept, held, start, config, rng):
     """Weight of the global model in the start, and its estimate or None."""
-    possible = (
-        held.sum() >= calibrate.FEWEST
-        and calibrate.independent(held) >= TUNED.least_independent
-        and held.size <= TUNED.most_global
-        and min(held.shape[:2]) > 2
-    )
+    possible = held.sum() >= calibrate.FEWEST and held.size <= TUNED.most_global and min(held.shape[:2]) > 2
+    few = calibrate.independent(held) < TUNED.few
+    least_weights = [max(least, TUNED.by_chance) if few else least for least in TUNED.least_weights]
     weight = float(config.start == "global")
     if config.start == "auto" and possible:
-        for trial, least in zip(TRIALS, TUNED.least_weights, strict=True):
+        for trial, least in zip(TRIALS, least_weights, strict=True):
             weight = _best_weight(values, start, _global(values, _some(kept, rng), trial, rng), held, least)
             if not weight:
                 break
@@ -407,7 +406,7 @@ def _global_part(values, kept, held, start, config, rng):
         return 0.0, None
     whole = _global(values, kept, EARNEST, rng)
     if config.start == "auto":
-        weight = _best_weight(values, start, whole, held, TUNED.least_weights[0])
+        weight = _best_weight(values, start, whole, held, least_weights[0])
     return weight, whole if weight else None
 
 

@@ -218,6 +218,14 @@ def fit_scale(errors, spreads, noise_variance=0.0, count=math.inf):
     return Scale(centres[distinct], factors[distinct])
 
 
+def bound(deviations, seen):
+    """Bring standard deviations, in place, to at most half the range of the values `seen`: nothing within a range has a
+    larger one (Popoviciu's inequality), however little is known of it.
+    """
+    if seen.size:
+        np.minimum(deviations, np.ptp(seen) / 2, out=deviations)
+
+
 def coverage_by_halves(errors, spreads, noise_variance, rng):
     """Share of held-out entries inside their 90 % interval, each half judged by the scale fitted to the other; None if
     too few.

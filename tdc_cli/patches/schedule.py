@@ -151,9 +151,10 @@ class Tuned:
     # earnest takes longer than all passes over strokes, and at .17 gave nothing (baboon beneath text). The weight from
     # which on similar patches are looked for up to `far` away.
     least_weights: tuple = (0.15, 0.25)
-    # The fewest independent errors that tell a weight: beneath one deep hole, of which one like it can be held out, it
-    # came by chance, and the global model wove its pattern into the hole.
-    least_independent: int = 8
+    # Of fewer independent errors than this, as beneath one deep hole, of which one like it can be held out, a weight
+    # below the second number comes by chance: the global model wove its pattern into the hole.
+    few: int = 8
+    by_chance: float = 0.5
     much: float = 0.3
     far: int = 30
     # Most entries, and the longest side, of a picture that it has a part in: the time of its coherence grows with the
