@@ -24,6 +24,7 @@ from conftest import ROOT, put_between, smooth
 from PIL import Image, ImageCms
 
 from tdc_cli.cli.main import main
+from tdc_cli.media import formats
 from tdc_cli.names import FORMATS
 
 PAGE = ROOT / "docs" / "formats.md"
@@ -289,6 +290,8 @@ def row(source, folder):
         reason = kind
         if mode in ("LA", "RGBA") and (form, target) == ("exr", "npy"):
             reason = "colours that are multiplied by their alpha, which the input has"
+        elif "array" in mode and str(values.dtype) in formats.named(f"o.{target}").types:
+            reason = "an array, of which nothing says that it is grey, RGB or another mode"
         elif mode in ("LA", "RGBA") and target == "exr" and dtype == "float32":
             reason += " whose colours are not multiplied by it"
         assert words == f"{NAMES[target]} cannot hold {reason}; write to {able}", words

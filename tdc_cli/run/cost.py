@@ -150,7 +150,7 @@ COSTS = {
 # is copied: a logo of 220x90 in 48 frames of 1920x1080 (57 s), and in 8 (10 s).
 _COPIED = 8
 CLIP_COSTS = dict.fromkeys(
-    ("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 160, 250e6, 120, most=30, deep=_COPIED)
+    ("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 120, 250e6, 120, most=23, deep=_COPIED)
 ) | {"tdc_cli.methods.exemplar": replace(COSTS["tdc_cli.methods.exemplar"], missing=_COPIED)}  # fmt: skip
 
 
