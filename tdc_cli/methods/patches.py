@@ -238,10 +238,10 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     done = Completion(mean=mean, noise_std=math.sqrt(noise) if noise else None, parameters=parameters)
     if not config.calibrate:
         return done
-    sd = _deviations(draft.variance, ~observed if noise == 0 else np.ones_like(observed), scale)
+    factor = 1.0
     if scale is not None and not schedule.strokes:
-        sd[~observed] *= calibrate.factor_of_last_passes((estimate - draft.result())[worth], errors, noise)
-    calibrate.bound(sd, values[observed])
+        factor = calibrate.factor_of_last_passes((estimate - draft.result())[worth], errors, noise)
+    sd = _deviations(draft.variance, values, observed, noise, scale, factor)
     return replace(
         done,
         sd=sd,
@@ -265,10 +265,7 @@ def _completed_part(values, observed, wanted, config, part, monitor, left_out):
     done = Completion(mean=estimate, noise_std=math.sqrt(noise) if noise else None, parameters=parameters)
     if not config.calibrate:
         return done
-    sd = _deviations(draft.variance, ~observed if noise == 0 else np.ones_like(observed), shared.scale)
-    if shared.scale is not None:
-        sd[~observed] *= shared.factor
-    calibrate.bound(sd, values[observed])
+    sd = _deviations(draft.variance, values, observed, noise, shared.scale, shared.factor)
     return replace(
         done,
         sd=sd,
@@ -450,13 +447,15 @@ def _weight_in_the_end(agreement, changes, additions):
     return float(np.clip((agreement - np.mean(changes * additions)) / max(apart, np.finfo(float).tiny), 0.0, 1.0))
 
 
-def _deviations(variance, estimated, scale):
-    """Standard deviations of the `estimated` entries by the scale that held-out ones asked for, if there is one; 0
-    elsewhere.
+def _deviations(variance, values, observed, noise, scale, factor):
+    """Standard deviations of the entries that are estimated, under noise all of them, 0 elsewhere: by the scale that
+    held-out ones asked for, if there is one, of missing entries times `factor`, and within what is possible.
     """
-    sd = np.zeros(variance.shape)
+    sd, estimated = np.zeros(variance.shape), ~observed if noise == 0 else np.ones_like(observed)
     spread = np.sqrt(variance[estimated])
     sd[estimated] = spread if scale is None else scale(spread)
+    sd[~observed] *= factor
+    calibrate.bound(sd, values[observed])
     return sd
 
 
