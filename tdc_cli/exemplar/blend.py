@@ -6,16 +6,14 @@ P. Perez, M. Gangnet, A. Blake: Poisson image editing, ACM SIGGRAPH, 2003.
 """
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
-from scipy.sparse.linalg import cg
 
 # The correction of the light fades over 1 / sqrt(FADING) pixels from where it is needed, that of the rim over
 # 1 / sqrt(RIM_FADING).
 FADING, RIM_FADING = 3e-4, 0.1
 # A difference so many times the usual one counts half in the light.
 USUAL = 1.5
-# Share of the right side that the solution may leave.
-TOLERANCE = 1e-3
+# Share of the right side that the solution may leave, and steps that it may take.
+TOLERANCE, MOST_STEPS = 1e-3, 1000
 
 
 def copy(values, hole, blank, pixels, origins):
@@ -46,21 +44,25 @@ def copy(values, hole, blank, pixels, origins):
     height, width = hole.shape
     flat = values.reshape(-1, values.shape[2])
     known = ~(hole | blank).ravel()
-    number = np.full(hole.size, -1)
-    number[pixels] = np.arange(len(pixels))
+    count = len(pixels)
+    # Of a pixel outside of the hole `count`: its correction is 0.
+    number = np.full(hole.size, count)
+    number[pixels] = np.arange(count)
     origin = np.arange(hole.size)
     origin[pixels] = origins
     usable = ~blank.ravel()
-    pairs = []
-    for down, across in ((0, 1), (1, 0), (0, -1), (-1, 0)):
+    neighbours, paired = np.full((4, count), count), np.zeros((4, count), bool)
+    changes = np.zeros((4, count, flat.shape[1]))
+    for k, (down, across) in enumerate(((0, 1), (1, 0), (0, -1), (-1, 0))):
         step = down * width + across
 
         def inside(places, down=down, across=across):
             rows, columns = places // width + down, places % width + across
             return (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
 
-        here = pixels[inside(pixels)]
-        here = here[usable[here + step]]
+        paired[k] = inside(pixels)
+        paired[k, paired[k]] = usable[pixels[paired[k]] + step]
+        here = pixels[paired[k]]
         there = here + step
         wanted, votes = np.zeros((len(here), flat.shape[1])), np.zeros((len(here), 1))
         # What the origin of the one says of the pair, and that of the other.
@@ -71,24 +73,62 @@ def copy(values, hole, blank, pixels, origins):
             sure = sure & known[np.clip(first, 0, hole.size - 1)] & known[np.clip(second, 0, hole.size - 1)]
             wanted[sure] += flat[second[sure]] - flat[first[sure]]
             votes[sure] += 1
-        change = np.where(votes > 0, wanted / np.maximum(votes, 1) - (flat[origin[there]] - flat[origin[here]]), 0.0)
-        pairs.append((number[here], number[there], change))
-    first, second, change = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    sizes = np.linalg.norm(change, axis=1)
+        neighbours[k, paired[k]] = number[there]
+        changes[k, paired[k]] = np.where(
+            votes > 0, wanted / np.maximum(votes, 1) - (flat[origin[there]] - flat[origin[here]]), 0.0
+        )
+    sizes = np.linalg.norm(changes, axis=2)
     usual = np.median(sizes[sizes > 0]) if sizes.any() else 1.0
-    light = _field(first, second, change, 1 / (1 + (sizes / (USUAL * usual)) ** 2), FADING, len(pixels))
-    left = np.where(second[:, None] < 0, change + light[first], 0.0)
-    return flat[origins] + light + _field(first, second, left, np.ones(len(first)), RIM_FADING, len(pixels))
+    light = _field(neighbours, changes, paired / (1 + (sizes / (USUAL * usual)) ** 2), FADING)
+    rim = (neighbours == count)[..., None]
+    left = np.where(rim, changes + light, 0.0)
+    return flat[origins] + light + _field(neighbours, left, paired.astype(float), RIM_FADING)
 
 
-def _field(first, second, change, weights, fading, count):
-    """Values, (count, C), whose differences ``second - first`` are nearly `change`, pair by pair as far as `weights`
-    say, and that fade; a `second` below 0 has the value 0. Every pair of two with values is there twice, both ways.
+def _field(neighbours, changes, weights, fading):
+    """Values, (P, C), whose differences from their neighbours' are nearly what changes say, pair by pair as far as
+    weights do, and that fade.
+
+    Parameters
+    ----------
+    neighbours : (4, P) int64 ndarray
+        Their numbers; P is one with the value 0. Of two with values each is a neighbour of the other.
+    changes : (4, P, C) float64 ndarray
+        The neighbour's value minus the own.
+    weights : (4, P) float64 ndarray
+        Both ways the same.
+    fading : float
+        Weight of the values' squares.
     """
-    degree = fading + np.bincount(first, weights, count)
-    right = -np.stack([np.bincount(first, weights * column, count) for column in change.T], axis=1)
-    both = second >= 0
-    matrix = diags_array(degree).tocsr() - csr_array((weights[both], (first[both], second[both])), shape=(count, count))
-    preconditioner = diags_array(1 / degree)
-    solved = [cg(matrix, column, rtol=TOLERANCE, atol=0, M=preconditioner, maxiter=1000)[0] for column in right.T]
-    return np.stack(solved, axis=1)
+    diagonal = fading + weights.sum(axis=0)
+    padded = np.zeros(weights.shape[1] + 1)
+
+    def times(values):
+        """The matrix of the normal equations times values, (P,)."""
+        padded[:-1] = values
+        return diagonal * values - (weights * padded[neighbours]).sum(axis=0)
+
+    right = -(weights[..., None] * changes).sum(axis=0)
+    return np.stack([_conjugate_gradients(times, column, diagonal) for column in right.T], axis=1)
+
+
+def _conjugate_gradients(times, right, diagonal):
+    """x of ``times(x) = right``, (P,), for a symmetric positive definite matrix with this diagonal, which steadies it.
+
+    Of SciPy's solver the loading alone takes longer than a hole of some thousand pixels.
+    """
+    found, left = np.zeros_like(right), right.copy()
+    least = TOLERANCE * np.linalg.norm(right)
+    direction, before = np.zeros_like(right), 1.0
+    for _ in range(MOST_STEPS):
+        if np.linalg.norm(left) <= least:
+            break
+        steadied = left / diagonal
+        now = left @ steadied
+        direction = steadied + now / before * direction
+        moved = times(direction)
+        length = now / (direction @ moved)
+        found += length * direction
+        left -= length * moved
+        before = now
+    return found

@@ -3,7 +3,9 @@ to copy from.
 """
 
 import numpy as np
-from scipy.ndimage import label, maximum_filter, mean, minimum_filter, uniform_filter
+from scipy.ndimage import label, maximum_filter, mean, minimum_filter
+
+from .planes import around
 
 # A hole is deep where a square of this side lies wholly within it.
 SIDE = 9
@@ -68,10 +70,3 @@ def patch_variance(values, known, side=SURROUNDINGS):
         first, second = (around(power, known, PATCH) for power in (centred, centred**2))
         variance += around(np.maximum(second - first**2, 0.0), known, side)
     return variance
-
-
-def around(plane, known, side):
-    """Mean of what is `known` of a plane in the square of a side about every pixel; 0 where nothing is."""
-    weight = uniform_filter(known.astype(float), side, mode="constant")
-    total = uniform_filter(np.where(known, plane, 0.0), side, mode="constant")
-    return np.where(weight > 0.5 / side**2, total / np.maximum(weight, 0.5 / side**2), 0.0)

@@ -20,13 +20,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import distance_transform_edt, uniform_filter
-from scipy.spatial import cKDTree
 
-from . import blend, kernels
-from .deep import around
+from . import blend, kernels, planes
 from .layers import TEXTURES, layers
-from .pyramid import Level, build, corners, nearest
+from .pyramid import build
 
 # Side of a patch.
 SIZE = 7
@@ -103,8 +100,8 @@ def fill(values, hole, blank, copyable, *, rng, tell):
     sources, votes = _solve(levels, rng, tell)
     origins = _origins(level, sources, votes)
     # Scattered pixels may be out of reach of every patch that is known in its middle alone.
-    index = np.arange(hole.size).reshape(*hole.shape, 1)
-    origins = np.where(origins >= 0, origins, nearest(index, known).ravel()[level.pixels])
+    if (origins < 0).any():
+        origins = np.where(origins >= 0, origins, planes.nearest(known)[1].ravel()[level.pixels])
     copies = blend.copy(values, hole, blank, level.pixels, origins)
     seen = values[known]
     made = np.clip(copies, seen.min(axis=0), seen.max(axis=0))
@@ -115,7 +112,7 @@ def fill(values, hole, blank, copyable, *, rng, tell):
 
 def _levels(values, hole, blank, copyable):
     size = min(SIZE, (min(hole.shape) - 1) // 2 * 2 + 1)
-    depth = Level.of(values[..., :1], hole, blank, copyable, size).depth.max()
+    depth = planes.nearest(~hole)[0].max()
     coarser = max(0, math.ceil(math.log2(depth / COARSEST_DEPTH)))
     room = max(0, math.floor(math.log2(min(hole.shape) / (COARSEST_PATCHES * size))))
     compared = layers(values, ~(hole | blank), 2 ** min(coarser, room) + 1)
@@ -196,12 +193,12 @@ def _favour(level, share):
     """A share of the variance of colours within every patch, at its top left corner, in the units of costs, (H * W,)
     float32.
     """
-    variance = np.zeros(level.hole.shape, np.float32)
-    for c in range(level.layers.shape[2] - TEXTURES):
-        plane = level.layers[..., c].astype(float)
-        first, second = (uniform_filter(power, level.size) for power in (plane, plane**2))
+    height, width = level.hole.shape
+    variance = np.zeros((height - level.size + 1, width - level.size + 1), np.float32)
+    for plane in np.moveaxis(level.layers[..., :-TEXTURES].astype(float), 2, 0):
+        first, second = (planes.means(power, level.size) for power in (plane, plane**2))
         variance += np.maximum(second - first**2, 0.0)
-    return (share / level.layers.shape[2] * corners(variance, level.size)).ravel()
+    return _at_corners(share / level.layers.shape[2] * variance, level)
 
 
 def _foreign(level):
@@ -211,11 +208,17 @@ def _foreign(level):
     To a patch that overlaps the hole, a rock below the sky looks as good within it.
     """
     known = ~(level.hole | level.blank)
-    beside = known & (distance_transform_edt(~level.hole) <= max(1.5, BESIDE * level.depth.max() + 0.5))
+    reach = max(1.5, BESIDE * level.depth.max() + 0.5)
+    beside = known & (planes.nearest(level.hole, reach)[0] <= reach)
     squares, colours = np.zeros(level.hole.shape, np.float32), level.layers[..., :-TEXTURES]
     if beside.any():
-        squares[known] = cKDTree(colours[beside]).query(colours[known])[0] ** 2
-    return FOREIGN / level.layers.shape[2] * corners(uniform_filter(squares, level.size), level.size).ravel()
+        squares[known] = kernels.nearest_colours(colours[known], colours[beside])
+    return _at_corners(FOREIGN / level.layers.shape[2] * planes.means(squares, level.size), level)
+
+
+def _at_corners(found, level):
+    """What was found of every patch at its top left corner, (H * W,); 0 where a patch would leave the picture."""
+    return np.pad(found, (0, level.size - 1)).ravel()
 
 
 def _votes(level, targets, costs):
@@ -285,6 +288,8 @@ def _spread(level, values, copies, rng):
             sources, costs = _sweep(level, compared, weights, level.targets, sources, half, favour, rng)
         origins = _origins(level, sources, _votes(level, level.targets, costs))
         squares[level.pixels] += np.where(origins[:, None] >= 0, (flat[origins] - copies) ** 2, unknown)
-    spread = [around(plane, level.hole, level.size) for plane in np.moveaxis(squares.reshape(height, width, -1), 2, 0)]
-    # Sums that are updated pixel by pixel end a little below 0 where they should be 0.
+    spread = [
+        planes.around(plane, level.hole, level.size) for plane in np.moveaxis(squares.reshape(height, width, -1), 2, 0)
+    ]
+    # Differences of running sums end a little below 0 where they should be 0.
     return SMOOTHEST * np.sqrt(np.maximum(np.stack(spread, axis=-1).reshape(squares.shape)[level.pixels], 0.0) / 2)

@@ -22,21 +22,25 @@ SHARE = 64
 
 
 @njit(**INNER)
-def _sum_of_squares(layers, mine, trust, top, left, worst):
-    """Weighted sum of squared differences of a gathered patch and the one at (top, left); may stop once it exceeds
-    `worst`.
+def _sum_of_squares(lines, mine, trust, even, top, begin, worst):
+    """Sum of squared differences of a gathered patch and the one whose rows begin at (top, begin), weighted by `trust`
+    unless all weights are even; may stop once it exceeds `worst`.
     """
     size, length = mine.shape
-    channels = layers.shape[2]
-    flat = layers.reshape(layers.shape[0], -1)
     total = np.int64(0)
     for r in range(size):
-        theirs = flat[top + r, left * channels : left * channels + length]
+        theirs = lines[top + r, begin : begin + length]
         own, weight = mine[r], trust[r]
         line = np.int32(0)
-        for i in range(length):
-            d = np.int32(own[i]) - np.int32(theirs[i])
-            line = np.int32(line + np.int32(np.int32(d * np.int32(weight[i])) * np.int32(d)))
+        if even:
+            for i in range(length):
+                # Of 16 bits, for which processors have one instruction that squares and adds.
+                d = np.int32(np.int16(np.int32(own[i]) - np.int32(theirs[i])))
+                line = np.int32(line + np.int32(d * d))
+        else:
+            for i in range(length):
+                d = np.int32(own[i]) - np.int32(theirs[i])
+                line = np.int32(line + np.int32(np.int32(d * np.int32(weight[i])) * np.int32(d)))
         total += line
         if total > worst:
             break
@@ -50,17 +54,22 @@ def _search(
     height, width, channels = layers.shape
     last_row, last_column = height - size, width - size
     length = size * channels
+    lines = layers.reshape(height, width * channels)
     mine, trust = np.empty((size, length), np.int16), np.empty((size, length), np.int16)
     for t in range(first, last):
         top, left = targets[t] // width, targets[t] % width
         total = np.int64(0)
+        even = True
         for r in range(size):
+            for i in range(length):
+                mine[r, i] = lines[top + r, left * channels + i]
             for c in range(size):
-                weight = weights[top + r, left + c]
-                total += weight
-                for f in range(channels):
-                    mine[r, c * channels + f] = layers[top + r, left + c, f]
-                    trust[r, c * channels + f] = weight
+                total += weights[top + r, left + c]
+                even &= weights[top + r, left + c] == 1
+        if not even:
+            for r in range(size):
+                for i in range(length):
+                    trust[r, i] = weights[top + r, left + i // channels]
         scale = np.float32(1.0) / np.float32(max(total, 1) * channels)
         best, lowest, found = sources[targets[t]], np.float32(np.inf), np.float32(np.inf)
         tried = 1 + 4 * len(jumps) + draws.shape[1]
@@ -93,7 +102,7 @@ def _search(
             if not allowed[place] or (k > 0 and place == best):
                 continue
             worst = np.int64(min((lowest + favour[place]) / scale, np.float32(4e18))) + 1
-            cost = np.float32(_sum_of_squares(layers, mine, trust, row, column, worst)) * scale
+            cost = np.float32(_sum_of_squares(lines, mine, trust, even, row, column * channels, worst)) * scale
             if cost - favour[place] < lowest:
                 best, lowest, found = np.int32(place), cost - favour[place], cost
         new_sources[targets[t]] = best
@@ -234,6 +243,38 @@ def choose(hole, size, pixels, sources, votes, origins):
         Becomes the pixel, ``row * W + column``, that is copied; -1 where no patch proposes any.
     """
     run_shares(_choose, len(pixels), SHARE, hole, size, pixels, sources, votes, origins)
+
+
+@njit(cache=CACHE, nogil=True, error_model="numpy")
+def _nearest_colours(first, last, colours, ordered, starts, squares):
+    for p in range(first, last):
+        least = np.inf
+        for step in (1, -1):
+            k = starts[p] if step == 1 else starts[p] - 1
+            while 0 <= k < len(ordered):
+                apart = np.float64(ordered[k, 0]) - colours[p, 0]
+                if apart * apart >= least:
+                    break
+                square = 0.0
+                for c in range(colours.shape[1]):
+                    apart = np.float64(ordered[k, c]) - colours[p, c]
+                    square += apart * apart
+                least = min(least, square)
+                k += step
+        squares[p] = least
+
+
+def nearest_colours(colours, others):
+    """Squared distances of colours, (N, C) float32, from the nearest of others, (M, C) float32, M >= 1; (N,) float64.
+    """
+    # Gone through from the colour on in the channel in which most differ, until the next are too far in that alone.
+    channels = np.argsort(-others.var(axis=0), kind="stable")
+    ordered = np.unique(others[:, channels], axis=0)
+    turned = np.ascontiguousarray(colours[:, channels])
+    squares = np.empty(len(colours))
+    starts = np.searchsorted(ordered[:, 0], turned[:, 0])
+    run_shares(_nearest_colours, len(colours), SHARE, turned, ordered, starts, squares)
+    return squares
 
 
 @njit(cache=CACHE, nogil=True, error_model="numpy")

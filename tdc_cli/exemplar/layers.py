@@ -1,7 +1,8 @@
 """What patches are compared by: colours, and texture beside them."""
 
 import numpy as np
-from scipy.ndimage import uniform_filter
+
+from .planes import means
 
 # Range of the colours; they are rounded to whole numbers when they are compared.
 SPAN = 510
@@ -47,5 +48,8 @@ def layers(values, known, width):
         step = np.pad(np.abs(np.diff(grey, axis=axis)), end)
         first, second = (np.take(known, range(k, known.shape[axis] - 1 + k), axis) for k in (0, 1))
         sure = np.pad(first & second, end).astype(np.float32)
-        textures.append(uniform_filter(step * sure, width) / np.maximum(uniform_filter(sure, width), 1 / width**2))
+        # Beyond its border a picture goes on as its mirror image.
+        beyond = width // 2, (width - 1) // 2
+        total, weight = (means(np.pad(each, beyond, "symmetric"), width) for each in (step * sure, sure))
+        textures.append(total / np.maximum(weight, 1 / width**2))
     return np.dstack([colours, *(np.float32(np.sqrt(TEXTURE)) * each for each in textures)])

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import convolve1d, distance_transform_edt, maximum_filter, minimum_filter
 
-# A coarser pixel is the mean of 4 x 4 finer ones by these weights in each direction.
-WEIGHTS = np.array([1, 3, 3, 1], np.float32) / 8
+from . import planes
+
 # Where there are fewer patches to copy that are wholly known, the middle is enough.
 LEAST_SOURCES = 16
 
@@ -48,24 +47,13 @@ class Level:
     def of(cls, layers, hole, blank, copyable, size):
         known = ~(hole | blank)
         return cls(nearest(layers, known), hole, blank, _allowed(copyable & known, size), size,
-                   np.flatnonzero(corners(maximum_filter(hole, size), size)), np.flatnonzero(hole),
-                   distance_transform_edt(hole))  # fmt: skip
+                   np.flatnonzero(np.pad(planes.counts(hole, size), (0, size - 1))), np.flatnonzero(hole),
+                   planes.nearest(~hole)[0])  # fmt: skip
 
 
 def nearest(layers, known):
     """`layers`, (H, W, F), with every pixel that is not `known` as the nearest one that is."""
-    rows, columns = distance_transform_edt(~known, return_distances=False, return_indices=True)
-    return layers[rows, columns]
-
-
-def corners(plane, size):
-    """Value of (H, W) `plane` in the middle of every patch, at its top left corner; 0 where a patch would leave the
-    picture.
-    """
-    half, (height, width) = size // 2, plane.shape
-    found = np.zeros_like(plane)
-    found[: height - size + 1, : width - size + 1] = plane[half : height - half, half : width - half]
-    return found
+    return layers.reshape(known.size, -1)[planes.nearest(known)[1]]
 
 
 def _allowed(copyable, size):
@@ -73,24 +61,32 @@ def _allowed(copyable, size):
     in the middle.
     """
     for inner in range(size, 0, -2):
-        found = corners(minimum_filter(copyable, inner, mode="constant"), size)
+        beside = (size - inner) // 2
+        middles = copyable[beside : len(copyable) - beside, beside : copyable.shape[1] - beside]
+        found = planes.counts(middles, inner) == inner**2
         if np.count_nonzero(found) >= LEAST_SOURCES:
             break
-    return found.ravel()
+    return np.pad(found, (0, size - 1)).ravel()
 
 
-def halved(planes, known):
-    """Weighted means of what is known of (H, W, F) `planes` at half the resolution, (ceil H/2, ceil W/2, F), and the
+def halved(layers, known):
+    """Weighted means of what is known of (H, W, F) `layers` at half the resolution, (ceil H/2, ceil W/2, F), and the
     sums of weights.
     """
-    end = [(0, n % 2) for n in known.shape]
-    weight = np.pad(known, end, "edge").astype(np.float32)[..., None]
-    total = np.pad(planes, [*end, (0, 0)], "edge") * weight
-    for axis in (0, 1):
-        every = (slice(None),) * axis + (slice(None, None, 2),)
-        # Entry i becomes the mean of entries i - 1 to i + 2.
-        weight, total = (convolve1d(each, WEIGHTS, axis, mode="nearest")[every] for each in (weight, total))
+    weight = known.astype(np.float32)[..., None]
+    weight, total = (_halved(_halved(each, 0), 1) for each in (weight, layers * weight))
     return total / np.maximum(weight, 1e-6), weight[..., 0]
+
+
+def _halved(each, axis):
+    """Entries 2 i - 1 to 2 i + 2 along an axis averaged with weights 1, 3, 3, 1, those at the ends standing for what
+    lies beyond.
+    """
+    lines = np.moveaxis(each.astype(float), axis, 0)
+    count = (len(lines) + 1) // 2
+    lines = np.pad(lines, [(1, 1 + len(lines) % 2), *[(0, 0)] * (lines.ndim - 1)], "edge")
+    first, second, third, fourth = (lines[k::2][:count] for k in range(4))
+    return np.moveaxis((first + fourth + 3 * (second + third)) / 8, 0, axis).astype(np.float32)
 
 
 def build(layers, hole, blank, copyable, size, count):

@@ -1,7 +1,7 @@
 """Pictures by Pillow: everything with up to 8 bits a channel and what stands beside the pixels, and the metadata of
 16-bit PNG.
 
-Those with nothing beside the pixels are read and written by `plain`.
+Those with nothing beside the pixels are read by `plain`.
 """
 
 import contextlib
@@ -177,10 +177,7 @@ def encode(media, form, quality=None):
         options = {"quality": quality or JPEG_QUALITY, "subsampling": 0}
     elif form.name == "WebP":
         options = {"lossless": True, "exact": True}
-    values = np.ascontiguousarray(media.values)
-    if not kept and media.mode != "CMYK":
-        return plain.encode(values, form.extensions[0], **options)
-    return _encode_with(values, media.mode, form.name, kept, options)
+    return _encode_with(np.ascontiguousarray(media.values), media.mode, form.name, kept, options)
 
 
 def _encode_with(values, mode, name, kept, options):

@@ -1,4 +1,4 @@
-"""Pictures of 8 bits that hold nothing but their pixels, by imageio: most masks, thumbnails and what programs made
+"""Pictures of 8 bits that hold nothing but their pixels, read by imageio: most masks and what programs made
 themselves.
 
 Where something stands beside the pixels, such as a profile or EXIF, `pillow` keeps it.
@@ -44,20 +44,3 @@ def decode(content):
 
     with imageio.v3.imopen(io.BytesIO(content), "r", plugin="pillow") as file:
         return file.read(index=0)
-
-
-def encode(values, extension, **options):
-    """Bytes of a picture file without anything beside the pixels.
-
-    Parameters
-    ----------
-    values : (H, W) or (H, W, C) ndarray of uint8
-        C is 2, 3 or 4, of which the last of 2 or 4 is alpha.
-    extension : str
-        Such as ``.png``.
-    **options
-        Of Pillow's writer, such as ``quality`` of JPEG.
-    """
-    import imageio.v3
-
-    return imageio.v3.imwrite("<bytes>", values, extension=extension, plugin="pillow", is_batch=False, **options)

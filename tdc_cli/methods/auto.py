@@ -9,9 +9,10 @@ of a smear than of a picture, and the pixel is filled with what looks right, wha
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
-from scipy.ndimage import binary_opening, find_objects
+from scipy.ndimage import binary_opening
 
-from ..exemplar.deep import PATCH, around, core, deep, patch_variance
+from ..exemplar.deep import PATCH, core, deep, patch_variance
+from ..exemplar.planes import around, extent
 from ..tensor import check_observed
 from . import Completion, Part, exemplar, patches, patches_clip, silent
 from .exemplar_clip import as_given, by_frame, fill_clip
@@ -176,7 +177,7 @@ def _within(pixels, used):
 
 def _box(lost):
     """Rows and columns about everything that is lost, (H, W), and `MARGIN` more."""
-    return tuple(slice(max(0, s.start - MARGIN), s.stop + MARGIN) for s in find_objects(lost.astype(np.int8))[0])
+    return tuple(slice(max(0, s.start - MARGIN), s.stop + MARGIN) for s in extent(lost))
 
 
 def _sure(mean, sd, known, lost, line):

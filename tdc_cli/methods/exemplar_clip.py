@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InputError
-from ..exemplar.clip import Clip
 from ..exemplar.regions import divide
 from ..kernels import kernel_threads
 
@@ -68,6 +67,8 @@ def fill_clip(values, holes, blank, source, rng, tell, leave=lambda share, gap: 
     InputError
         A frame with nothing known around a hole, or nothing to copy.
     """
+    from ..exemplar.clip import Clip  # with SciPy's filters, of which a picture has no need
+
     done, spread = np.where((holes | blank)[..., None], 0.0, values), np.zeros(values.shape)
     filled, invented = np.zeros(holes.shape, bool), np.zeros(holes.shape, bool)
     regions = divide(holes.any(axis=0), source)

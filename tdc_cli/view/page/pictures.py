@@ -6,7 +6,6 @@ import io
 import numpy as np
 from PIL import Image
 
-from ...media import plain
 from ..display import colours, limits, over_checkerboard, reduced, to_bytes
 
 # What a page shows of a picture at most, so that it stays one that a phone can open: full HD, and sides that every
@@ -73,7 +72,7 @@ def thumbnail(colour, full_range, inks=False):
     """
     picture = Image.fromarray(np.ascontiguousarray(to_bytes(colour, *limits(full_range, colour), inks)))
     picture.thumbnail((THUMBNAIL, THUMBNAIL))
-    return plain.encode(np.asarray(picture), ".jpg", quality=THUMBNAIL_QUALITY)
+    return _encoded(picture, "JPEG", quality=THUMBNAIL_QUALITY)
 
 
 def data_uri(content, kind):
@@ -82,10 +81,14 @@ def data_uri(content, kind):
 
 
 def _plain(values):
-    return data_uri(plain.encode(np.ascontiguousarray(values), ".png"), "png")
+    return _png(Image.fromarray(np.ascontiguousarray(values)))
 
 
 def _png(picture, **options):
+    return data_uri(_encoded(picture, "PNG", **options), "png")
+
+
+def _encoded(picture, name, **options):
     buffer = io.BytesIO()
-    picture.save(buffer, "PNG", **options)
-    return data_uri(buffer.getvalue(), "png")
+    picture.save(buffer, name, **options)
+    return buffer.getvalue()
