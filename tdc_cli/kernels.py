@@ -9,11 +9,12 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import llvmlite.binding
 import numba
 from numba import njit, types
+from numba.core import event
 from numba.core.caching import IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 from numba.extending import get_cython_function_address
 
-from . import library_threads
+from . import compiled, library_threads
 
 
 def _or(nothing, read):
@@ -78,6 +79,25 @@ def not_kept():
         f"compiled code cannot be kept{why}, so every run compiles anew: set NUMBA_CACHE_DIR to a folder that can be "
         "written and has 20 MB of room"
     )
+
+
+class _Listener(event.Listener):
+    """Tells `compiled.told` when compiling begins and ends; what a kernel calls is compiled within it."""
+
+    depth = 0
+
+    def on_start(self, event):
+        self.depth += 1
+        if self.depth == 1 and compiled.told:
+            compiled.told(True)
+
+    def on_end(self, event):
+        self.depth -= 1
+        if self.depth == 0 and compiled.told:
+            compiled.told(False)
+
+
+event.register("numba:compile", _Listener())
 
 
 def cache_folders(*modules):

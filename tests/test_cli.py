@@ -526,13 +526,22 @@ def test_values_of_any_size_have_metrics_and_uncertainties(tdc, size):
     assert np.allclose(scaled / size, plain, rtol=1e-2)
 
 
+@pytest.mark.parametrize("further", ["", "--dry-run"])
 @pytest.mark.parametrize("method", ["field", "patches"])
-def test_noise_out_of_proportion_is_refused(tdc, method):
+def test_noise_out_of_proportion_is_refused_before_any_work(tdc, method, further):
     np.save("a.npy", smooth(20, 24) / 255)
-    result = tdc(f"complete-image a.npy -o b.npy --mask m.png --method {method} --noise-std 1e200")
-    assert result.exit_code == 1
-    last = result.stderr.splitlines()[-1]  # the first time it stands behind the line that kernels are compiled
-    assert last.startswith("tdc: a noise level of 1e+200 is out of proportion to the data, whose largest size is ")
+    result = tdc(f"complete-image a.npy -o b.npy --mask m.png --method {method} --noise-std 1e200 {further}")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(
+        "tdc: a noise level of 1e+200 is out of proportion to the data, whose largest size is "
+    )
+    assert result.stderr.count("\n") == 1
+
+
+def test_noise_out_of_proportion_to_whole_numbers_is_refused_too(tdc):
+    np.save("a.npy", np.arange(60, dtype=np.int32).reshape(3, 4, 5))
+    result = tdc("complete-tensor a.npy -o b.npy --missing-ratio 0.3 --method datc --noise-std 1e200 --dry-run")
+    assert (result.exit_code, "is out of proportion to the data" in result.stderr) == (2, True)
 
 
 def test_a_configuration_file_may_hold_tables_of_other_commands(tdc):
@@ -783,23 +792,22 @@ def test_links_and_sockets_are_told_before_any_work(complete, tdc):
         assert done.exit_code == 2 and "s.png: is a pipe, a socket" in done.stderr
 
 
-def test_a_compilation_that_takes_long_says_so_while_it_lasts(capsys, monkeypatch):
+def test_compiling_that_takes_long_in_all_says_so_while_it_lasts(capsys, monkeypatch):
+    from numba import njit
+
+    from tdc_cli import kernels  # noqa: F401 - tells of all that numba compiles from here on
     from tdc_cli.cli import progress
 
-    monkeypatch.setattr(progress, "COMPILING_SECONDS", 0.05)
-    with progress.shown(True) as monitor:
-        monitor(0, 1, progress.COMPILING)
-        time.sleep(0.3)
-        monitor(1, 1, progress.COMPILING)
-        monitor(0, 1, progress.COMPILING)  # further kernels: the line has told of them
-        time.sleep(0.3)
-        monitor(1, 1, progress.COMPILING)
-    said = capsys.readouterr().err
-    assert said.startswith("tdc: compiling what this needs") and said.count("\n") == 1
-    with progress.shown(True) as monitor:
-        monitor(0, 1, progress.COMPILING)
-        monitor(1, 1, progress.COMPILING)
-        time.sleep(0.3)
+    for limit, lines in ((0.0, 1), (60.0, 0)):
+        monkeypatch.setattr(progress, "COMPILING_SECONDS", limit)
+        with progress.shown(True):
+            for number in range(2):  # of the second the line has told
+                njit(lambda x, number=number: x + number)(1.0)
+        said = capsys.readouterr().err
+        assert said.count("\n") == lines
+        assert not lines or said.startswith("tdc: compiling what this needs")
+    with progress.shown(False):
+        njit(lambda x: x)(1.0)
     assert capsys.readouterr().err == ""
 
 

@@ -237,6 +237,19 @@ def test_masks_may_be_one_a_frame(run, clip):
     assert (results[0][~hidden] == clip[~hidden]).all()
 
 
+def test_masks_that_are_made_shorter_while_they_are_read_are_told(run, monkeypatch):
+    """Of a mapped file what is gone would end the program by a signal."""
+    np.save("m.npy", squares(*[(5, 6)] * FRAMES) / 255)
+    whole = missing.largest_level
+
+    def largest_level(*args):
+        os.truncate("m.npy", 12_000)
+        return whole(*args)
+
+    monkeypatch.setattr(missing, "largest_level", largest_level)
+    refused(run("--mask", "m.npy"), "m.npy: was made shorter while it was worked on; run again when it is left alone")
+
+
 def test_masks_of_named_frames_may_differ(run, clip):
     np.save("m.npy", squares((1, 1), (9, 9)))
     done = made(run("--mask", "m.npy", "--mask-frames", "2,7", "--save-incomplete", "i.npy"), "i.npy")

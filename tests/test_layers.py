@@ -14,7 +14,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # A part of the package may import parts of a lower level, and its own.
 LEVELS = (
-    {"bounds", "errors", "interrupts", "listed", "names"},
+    {"bounds", "compiled", "errors", "interrupts", "listed", "names"},
     {"memory", "library_threads"},
     {"tensor", "kernels"},
     {"media"},

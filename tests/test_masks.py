@@ -139,6 +139,15 @@ def test_a_colour_in_a_jpeg_wants_a_tolerance(tdc):
         "complete-image", "x.jpg", "-o", "y.png", "--mask-color", "#ff00ff", "--mask-tolerance", "20", *QUICK, "--json"
     )
     assert report_of(result)["missing"]["pixels"] == 256
+    words = ("complete-image", "x.jpg", "-o", "y.png", "--overwrite", "--mask-color", "#ff00ff", *QUICK)
+    check_refused(tdc(*words), "x.jpg: no pixel has the color #ff00ff; the nearest differs by 1 of 255: give another "
+                               "color or --mask-tolerance 16")  # fmt: skip
+    Image.fromarray(values).save("x.jpg", quality=90)  # with colours at half the resolution, as most programs do
+    assert tdc(*words).stderr == (
+        "tdc: warning: x.jpg: 64 pixels have the color #ff00ff and 132 more but for 16 of 255, as JPEG changes colors; "
+        "if those are missing too, give --mask-tolerance 16\n"
+    )
+    assert "JPEG" not in tdc(*words, "--mask-tolerance", "16").stderr
 
 
 def test_grey_pictures_want_a_grey(fill):

@@ -110,7 +110,7 @@ def _tell(records, quiet, verbose):
         alike = {}
         for record in records:
             for text in record.report.get("warnings", ()) if record.report else ():
-                alike.setdefault(_gist(text, record), []).append(text)
+                alike.setdefault(_gist(text, record), []).append(_named(text, record))
         for texts in alike.values():
             more = f" (and {len(texts) - 1} more like it)" if len(texts) > 1 else ""
             echo(f"tdc: warning: {options.worded(texts[0])}{more}", err=True)
@@ -127,10 +127,19 @@ def _tell(records, quiet, verbose):
             echo(*record.trace.rstrip("\n").split("\n"), err=True)
 
 
+def _names(record):
+    return [name for name in (record.path, record.report["missing"]["mask"]) if name]
+
+
+def _named(text, record):
+    """A warning with the name of its file."""
+    return text if any(name in text for name in _names(record)) else f"{record.path}: {text}"
+
+
 def _gist(text, record):
     """What a warning says, whatever the file and the numbers in it."""
-    for name in (record.path, record.report["missing"]["mask"]):
-        text = text.replace(name, "") if name else text
+    for name in _names(record):
+        text = text.replace(name, "")
     return re.sub(r"\d+", "", text)
 
 

@@ -5,11 +5,9 @@ import sys
 import threading
 import time
 
-from .. import interrupts
+from .. import compiled, interrupts
 
-# Loading what was compiled before takes less; compiling itself some half minute.
-COMPILING_SECONDS = 4.0
-COMPILING = "compile"  # label under which a method is got ready
+COMPILING_SECONDS = 2.0  # in all, after which it is told
 FRAMES = "frames"  # label under which a clip is completed: how fast that goes is told too
 LINE_SECONDS = 10.0  # off a terminal, so that a log of a long run has a few lines and one of a short run has none
 
@@ -33,13 +31,10 @@ def shown(wanted):
     elif sys.stderr is not None and sys.stderr.isatty():
         from tqdm import tqdm
 
-        with _compiling() as tell, tqdm(total=0, file=sys.stderr, leave=False, dynamic_ncols=True, delay=0.5) as bar:
+        with _compiling(), tqdm(total=0, file=sys.stderr, leave=False, dynamic_ncols=True, delay=0.5) as bar:
 
             def draw(done, total, label):
                 interrupts.check()
-                tell(done, total, label)
-                if label == COMPILING:
-                    return
                 if bar.desc != f"{label}: ":
                     bar.set_description(label, refresh=False)
                     bar.reset(total)
@@ -53,16 +48,15 @@ def shown(wanted):
         last, told = time.monotonic(), ("", "")  # when a line was printed, and what of
         began = (last, 0, "")  # when what is done now began, with how much done, and its label
 
-        with _compiling() as tell:
+        with _compiling():
 
             def line(done, total, label):
                 nonlocal last, told, began
                 interrupts.check()
-                tell(done, total, label)
                 now = time.monotonic()
                 if label != began[2]:
                     began = (now, done, label)
-                if now - last >= LINE_SECONDS and label != COMPILING:
+                if now - last >= LINE_SECONDS:
                     how_far = f"{done} of {total}" if total > 1 else f"{done / max(total, 1e-9):.0%}"
                     if told == (label, how_far):
                         return
@@ -83,30 +77,32 @@ def _pace(done, left, seconds):
 
 @contextlib.contextmanager
 def _compiling():
-    """Monitor that says once, if `COMPILING` is not done after a while, what takes so long."""
-    timer, said = None, False
+    """Within the block, say once, when compiling has taken a while in all, what takes so long."""
+    timer, since, spent = None, 0.0, 0.0
 
     def say():
-        nonlocal said
-        said = True
+        compiled.told = None
         with contextlib.suppress(OSError, ValueError):  # standard error may be gone
             print(
-                "tdc: compiling what this needs and no run has needed yet; about half a minute on an idle machine",
+                "tdc: compiling what this needs and no run has needed yet; up to half a minute on an idle machine",
                 file=sys.stderr,
                 flush=True,
             )
 
-    def tell(done, total, label):
-        nonlocal timer
-        if timer is not None:
-            timer.cancel()
-            timer = None
-        if label == COMPILING and done < total and not said:
-            timer = threading.Timer(COMPILING_SECONDS, say)
+    def told(begins):
+        nonlocal timer, since, spent
+        if begins:
+            since = time.monotonic()
+            timer = threading.Timer(max(0.0, COMPILING_SECONDS - spent), say)
             timer.daemon = True
             timer.start()
+        elif timer is not None:
+            timer.cancel()
+            spent += time.monotonic() - since
 
+    before, compiled.told = compiled.told, told
     try:
-        yield tell
+        yield
     finally:
-        tell(1, 1, COMPILING)
+        told(False)
+        compiled.told = before

@@ -11,10 +11,13 @@ import numpy as np
 from ..errors import ConfigError, MaskError, MaskSizeError
 from ..names import WHITE
 
-# A mask pixel nearer to black than this, of 255, is black but for compression.
+# A mask pixel nearer to black than this, of 255, is black but for compression; a pixel of a JPEG that differs from a
+# colour by no more has it but for that.
 FAINT = 16
 # A tolerance up to this, of 255, is proposed where a colour is not there: more would take other things for holes.
 NEAR = 48
+# Of the pixels that have a colour but for compression, this share has it exactly where compression has left it alone.
+ALL_BUT = 0.9
 
 
 @dataclass(frozen=True)
@@ -352,7 +355,7 @@ def parse_color(text):
     return tuple(int(pairs[i : i + 2], 16) for i in (0, 2, 4))
 
 
-def from_color(colour, color, *, picture, tolerance=0, dilate=0):
+def from_color(colour, color, *, picture, tolerance=0, dilate=0, lossy=False):
     """Read the holes of a picture from a colour that stands for them.
 
     Parameters
@@ -367,6 +370,8 @@ def from_color(colour, color, *, picture, tolerance=0, dilate=0):
         A pixel is missing where no channel differs by more than this, of 255.
     dilate : int
         Grow the holes by so many pixels in every direction, diagonals included.
+    lossy : bool
+        The file may have changed the colour a little.
 
     Returns
     -------
@@ -383,15 +388,23 @@ def from_color(colour, color, *, picture, tolerance=0, dilate=0):
     missing = farthest <= tolerance
     if not missing.any():
         nearest = int(np.ceil(farthest.min()))
-        wider = f" or `mask_tolerance={nearest}`" if nearest <= NEAR else ""
+        enough = max(nearest, FAINT) if lossy else nearest
+        wider = f" or `mask_tolerance={enough}`" if nearest <= NEAR else ""
         raise MaskError(
             f"{picture}: no pixel has the color {color}; the nearest differs by {nearest} of 255: "
             f"give another color{wider}"
         )
+    exact, alike = np.count_nonzero(missing), np.count_nonzero(farthest <= FAINT)
     missing = grown(missing, dilate)
     if missing.all():
         raise MaskError(f"{picture}: every pixel has the color {color}: nothing is left to complete from")
-    return Mask(~missing)
+    warnings = ()
+    if lossy and not tolerance and exact < ALL_BUT * alike:
+        warnings = (
+            f"{picture}: {exact} pixels have the color {color} and {alike - exact} more but for {FAINT} of 255, as "
+            f"JPEG changes colors; if those are missing too, give `mask_tolerance={FAINT}`",
+        )
+    return Mask(~missing, warnings=warnings)
 
 
 def color_of_holes(text, shape, picture):

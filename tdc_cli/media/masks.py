@@ -79,8 +79,10 @@ class Masks:
     def frames(self, start=0):
         """Iterate over levels and alpha of each mask; see `read_mask`."""
         if self.clip is None:
-            for levels in np.load(self.path, mmap_mode="r", allow_pickle=False)[start:]:
-                yield np.array(levels), None
+            from .video.npy_frames import Rows
+
+            for media in Rows(self.path, self.sha256).frames(start, self.count):
+                yield media.values, None
         else:
             for media in self.clip.frames(start):
                 yield _grey(media, media.path)

@@ -152,6 +152,15 @@ class Incomplete:
             return scaled(colour[window], full_range, name)
         return scaled(colour, full_range, name, noise=self.noise, rng=stream(self.seed, NOISE, frame.number))[window]
 
+    def span(self, frame):
+        """Smallest and largest observed entry of a frame, some rows at a time."""
+        low, high = np.inf, -np.inf
+        for rows in row_slices(frame.observed.shape):
+            values, observed = self.values(frame, (rows,)), frame.observed[rows]
+            low = min(low, float(np.min(values, where=observed, initial=np.inf)))
+            high = max(high, float(np.max(values, where=observed, initial=-np.inf)))
+        return low, high
+
 
 def _measured(truth, kept):
     """The truth of a frame with NaN where it is kept, which is not measured; where it stays in its file, read as it is

@@ -462,7 +462,7 @@ def with_values(request, source, decision, count):
 
 def _decide(request, source, numbers, begin, end):
     if request.mask_color is not None:
-        return Decision(_by_colour(request, source), "color")
+        return _by_colour(request, source)
     if request.mask_box:
         boxes = holes.from_boxes(request.mask_box, source.shape[:2], picture=source.path, dilate=request.mask_dilate)
         return Decision(Same(boxes, frozenset(numbers)), "box", notes=boxes.notes)
@@ -510,17 +510,17 @@ def _by_colour(request, source):
         )
     if request.kind != CLIP:
         colour = source.media.colour
-        return Same(
-            holes.from_color(
-                colour,
-                request.mask_color,
-                picture=source.path,
-                tolerance=request.mask_tolerance,
-                dilate=request.mask_dilate,
-            )
+        mask = holes.from_color(
+            colour,
+            request.mask_color,
+            picture=source.path,
+            tolerance=request.mask_tolerance,
+            dilate=request.mask_dilate,
+            lossy=source.media.format == "JPEG",
         )
+        return Decision(Same(mask), "color", warnings=mask.warnings)
     color = holes.color_of_holes(request.mask_color, shape, source.path)
-    return Coloured(color, request.mask_tolerance, request.mask_dilate)
+    return Decision(Coloured(color, request.mask_tolerance, request.mask_dilate), "color")
 
 
 def _by_transparency(request, source):

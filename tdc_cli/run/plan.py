@@ -13,8 +13,8 @@ from ..errors import ConfigError, MaskError, OutputExists
 from ..holes import in_any_channel
 from ..media.files import digest
 from ..media.limits import keeping_to
-from ..media.stored import row_slices
 from ..memory import budget
+from ..methods.solve import Unit, in_unit
 from ..names import CLIP, PICTURE, STANDARD, TENSOR
 from . import configure, outputs, sinks, sources
 from .division import divided
@@ -253,10 +253,9 @@ def _prepare(request, monitor):
     ):
         incomplete = replace(incomplete, truth=None)
         reasons.append("metrics are null: the truth has entries that are not finite")
-    if not incomplete.in_time and source.dtype.kind == "f":  # values too large to compute with
-        frame = next(incomplete.frames())
-        for rows in row_slices(source.shape):
-            incomplete.values(frame, (rows,))
+    if not incomplete.in_time and source.full_range is None:
+        # Values too large to compute with, and a noise level out of proportion to them.
+        in_unit(config, Unit.of(*incomplete.span(next(incomplete.frames()))))
     if request.grain and truth is not None:
         decision = replace(decision, notes=(*decision.notes, "`grain`: the metrics are of the estimates without it"))
     count = int(seen.counts.sum())

@@ -23,7 +23,7 @@ def gives_uncertainty(method, config):
     return method.uncertainty and getattr(config, "calibrate", True)
 
 
-def warm_up(method, config, order, missing, monitor=methods.silent):
+def warm_up(method, config, order, missing):
     """Compile what the method needs.
 
     Parameters
@@ -34,7 +34,6 @@ def warm_up(method, config, order, missing, monitor=methods.silent):
         Number of modes.
     missing : float
         Share of the entries that are missing.
-    monitor : callable
 
     Returns
     -------
@@ -46,9 +45,7 @@ def warm_up(method, config, order, missing, monitor=methods.silent):
         return ()
     from ..kernels import not_kept
 
-    monitor(0, 1, "compile")
     module.warm_up(order, config, missing)
-    monitor(1, 1, "compile")
     return tuple(filter(None, [not_kept()]))
 
 
@@ -66,7 +63,7 @@ def complete(method, config, values, observed, *, rng, path, monitor=methods.sil
         zero = np.zeros(values.shape) if method.uncertainty else None
         return methods.Completion(mean=values, interval_sd=zero, uncertainty=zero, parameters=asdict(config)), 0.0
     start = time.perf_counter()
-    notes = warm_up(method, config, values.ndim, 1 - observed.mean(), monitor)
+    notes = warm_up(method, config, values.ndim, 1 - observed.mean())
     compiling = time.perf_counter() - start
     done = apply(method, config, values, observed, rng=rng, path=path, monitor=monitor, **further)
     sd = uncertainty(done, config, observed)

@@ -168,8 +168,6 @@ class Summary:
             made = record.report or {}
             height, width = made["input"]["shape"][:2] if made else (None, None)
             figures = {name: _at(made, way) for name, way in _COLUMNS.items()}
-            if record.status == "skipped":  # its report is of the run that made it
-                figures["seconds"] = None
             row = [
                 record.path,
                 record.status,

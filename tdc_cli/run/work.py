@@ -9,7 +9,6 @@ import numpy as np
 
 from .. import interrupts, methods
 from ..errors import WorkerLost
-from ..media.stored import row_slices
 from ..methods.solve import share
 from . import threads
 from .frames import Window
@@ -63,7 +62,7 @@ def solve(plan, monitor=methods.silent, executor=None):
     with threads.limited(plan.request.threads):
         start = time.perf_counter()
         with interrupts.heard():
-            notes = warm_up(plan.method, plan.config, plan.order, plan.missing["ratio"], monitor)
+            notes = warm_up(plan.method, plan.config, plan.order, plan.missing["ratio"])
         seconds = time.perf_counter() - start
         shared = _shared(plan, monitor)
         progress = _Progress(plan, left, monitor)
@@ -110,19 +109,9 @@ def _shared(plan, monitor):
         window = tuple(slice(*axis) for axis in square)
         known = np.ascontiguousarray(frame.observed[window])
         parts.append((plan.incomplete.values(frame, window), known, frame.estimated(False, window)))
-    span = _span(plan.incomplete, frame)
+    span = plan.incomplete.span(frame)
     monitor(0, len(plan.regions), "samples")
     return span, share(plan.method, plan.config, parts, span=span, rng=rng)
-
-
-def _span(incomplete, frame):
-    """Smallest and largest observed entry of a frame, some rows at a time."""
-    low, high = np.inf, -np.inf
-    for rows in row_slices(frame.observed.shape):
-        values, observed = incomplete.values(frame, (rows,)), frame.observed[rows]
-        low = min(low, float(np.min(values, where=observed, initial=np.inf)))
-        high = max(high, float(np.max(values, where=observed, initial=-np.inf)))
-    return low, high
 
 
 class _Progress:

@@ -31,7 +31,7 @@ def read_array(path, form):
         )
     check_type(values.dtype.newbyteorder("="), path)
     check_size(values.shape[2], values.shape[1], path)
-    dtype, source = values.dtype.newbyteorder("="), _Rows(str(path), sha256)
+    dtype, source = values.dtype.newbyteorder("="), Rows(str(path), sha256)
     return Clip(str(path), sha256, form.name, len(values), values.shape[1:], dtype, "array", source=source)
 
 
@@ -44,7 +44,7 @@ def _mapped(path):
 
 
 @dataclass(frozen=True)
-class _Rows:
+class Rows:
     """The frames of an array; see `clip.Source`."""
 
     path: str
