@@ -70,6 +70,7 @@ def test_stale_figures_are_found():
 @pytest.mark.parametrize("page", ["README.md", "docs/tensors.md"])
 def test_the_sessions_are_real(tmp_path, page):
     shutil.copytree(ROOT / "sample_data", tmp_path / "sample_data")
+    (tmp_path / "demo-output").mkdir()  # as `make demo` does
     found = list(sessions((ROOT / page).read_text(encoding="utf-8")))
     if "TDC_LONG" not in os.environ:
         found = [(line, output) for line, output in found if LONG.isdisjoint(shlex.split(line))]
