@@ -145,12 +145,12 @@ COSTS = {
     "tdc_cli.peers.cp_masked": Cost(6, 0, 90e6, 120),
 }
 
-# Of what works otherwise on clips: 20 frames of 176x144 with strokes or text over 13 % of every second one (21 and 29
-# s), with 60 % of the entries missing (47 s) and under noise (44 s), and 20 frames of 192x108 beneath text (18 s). What
-# is copied: a logo of 220x90 in 48 frames of 1920x1080 (57 s), and in 8 (10 s).
+# Of what works otherwise on clips: 20 frames of 176x144 with strokes or text over 13 % of every second one (10 and 16
+# s), with 60 % of the entries missing (33 s) and under noise (19 and 29 s), and 20 frames of 192x108 beneath text (14
+# s). What is copied: a logo of 220x90 in 48 frames of 1920x1080 (57 s), and in 8 (10 s).
 _COPIED = 8
 CLIP_COSTS = dict.fromkeys(
-    ("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 120, 250e6, 120, most=23, deep=_COPIED)
+    ("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 110, 250e6, 120, most=23, deep=_COPIED)
 ) | {"tdc_cli.methods.exemplar": replace(COSTS["tdc_cli.methods.exemplar"], missing=_COPIED)}  # fmt: skip
 
 
