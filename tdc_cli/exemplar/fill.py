@@ -56,7 +56,7 @@ CONFIDENCE = 1.3
 OTHER_SWEEPS, SQUARE = 3, 16
 # The sources most like what is filled in are the smoothest: on flat ground with noise, where all are as good, the truth
 # is this many times as far from one as they are from each other.
-SMOOTHEST = 1.27
+SMOOTHEST = 1.2
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def fill(values, hole, blank, copyable, *, rng, tell):
     copies = blend.copy(values, hole, blank, level.pixels, origins)
     seen = values[known]
     made = np.clip(copies, seen.min(axis=0), seen.max(axis=0))
-    spread = _spread(level, values, values.reshape(-1, values.shape[2])[origins], rng)
+    spread = _spread(level, values, origins, rng)
     tell(1.0)
     return Filled(level.pixels, origins, made, spread)
 
@@ -269,13 +269,17 @@ def _finer(coarse, level, sources):
     return made
 
 
-def _spread(level, values, copies, rng):
-    """How far what the best sources in each of two random halves would put there is from `copies`, (P, C), within a
-    patch; where a half has none, the standard deviation of all that is known.
+def _spread(level, values, origins, rng):
+    """How far what the best sources in each of two random halves would put there is from what is copied from `origins`,
+    (P,), within a patch, (P, C); where a half has none, or both have the same, the standard deviation of all that is
+    known.
+
+    A half that finds the very pixel that is copied tells nothing of how far others are from it.
     """
     height, width = level.hole.shape
     compared, weights, favour = _rounded(level.layers), (~level.blank).astype(np.int16), _favour(level, CONTRAST)
-    flat, squares = values.reshape(-1, values.shape[2]), np.zeros((height * width, values.shape[2]))
+    flat = values.reshape(-1, values.shape[2])
+    squares, others = np.zeros(flat.shape), np.zeros(height * width)
     unknown = values[~(level.hole | level.blank)].var(axis=0)
     first = rng.random((height // SQUARE + 1, width // SQUARE + 1)) < 0.5
     for chosen in (first, ~first):
@@ -283,8 +287,14 @@ def _spread(level, values, copies, rng):
         sources = np.full(level.hole.size, -1, np.int32)
         for _ in range(OTHER_SWEEPS):
             sources, costs = _sweep(level, compared, weights, level.targets, sources, half, favour, rng)
-        origins = _origins(level, sources, _votes(level, level.targets, costs))
-        squares[level.pixels] += np.where(origins[:, None] >= 0, (flat[origins] - copies) ** 2, unknown)
-    spread = [around(plane, level.hole, level.size) for plane in np.moveaxis(squares.reshape(height, width, -1), 2, 0)]
-    # Sums that are updated pixel by pixel end a little below 0 where they should be 0.
-    return SMOOTHEST * np.sqrt(np.maximum(np.stack(spread, axis=-1).reshape(squares.shape)[level.pixels], 0.0) / 2)
+        found = _origins(level, sources, _votes(level, level.targets, costs))
+        squares[level.pixels] += np.where(found[:, None] >= 0, (flat[found] - flat[origins]) ** 2, unknown)
+        others[level.pixels] += found != origins
+    count, *sums = (
+        around(plane.reshape(height, width), level.hole, level.size).ravel()[level.pixels]
+        for plane in (others, *squares.T)
+    )
+    # Sums that are updated pixel by pixel end a little beside 0 where they should be 0.
+    least = 0.5 / level.size**2
+    mean = np.stack(sums, axis=-1) / np.maximum(count, least)[:, None]
+    return SMOOTHEST * np.sqrt(np.where(count[:, None] > least, np.maximum(mean, 0.0), unknown))
