@@ -26,9 +26,9 @@ SAMPLES = 2
 WINDOW, REACH = 10, 3
 # Where single entries are missing: passes, members of a group, and ridge of the first pass.
 PASSES, MEMBERS, FIRST_RIDGE = 6, 64, 1e-2
-# Where holes are strokes or whole frames, which is not over-relaxed: the same, with the ridges of the first and the last
-# pass. Where the frames beside show most of what is missing, the first estimate is good, and the nearest patches alone
-# tell more than more of them.
+# Where holes are strokes or whole frames: the same, with the ridges of the first and the last pass, not over-relaxed.
+# Where the frames beside show most of what is missing, the first estimate is good, and the nearest patches tell more
+# than many.
 STROKE_PASSES, STROKE_MEMBERS, STROKE_RIDGES = 5, 120, (3e-3, 1e-3)
 SHOWN_MEMBERS = 60
 # Patches of a group that are estimated, the nearest first, by what all of them say: the others are estimated better by
