@@ -24,7 +24,7 @@ from scipy.ndimage import distance_transform_edt, uniform_filter
 from scipy.spatial import cKDTree
 
 from . import blend, kernels
-from .deep import around
+from .deep import around, patch_variance
 from .layers import TEXTURES, layers
 from .pyramid import Level, build, corners, nearest
 
@@ -35,9 +35,13 @@ COARSEST_DEPTH, COARSEST_PATCHES = 4, 3
 # A scale is left out where there are fewer sources than this share of the patches to be filled: a narrow margin around
 # a hole is lost there.
 FEWEST_SOURCES = 0.5
+# So is one whose sources tell less of the known part of the patches at the rim of the hole than their own mean does, if
+# those of the finest leave less than this share of its variance: narrow stripes are gone there, or a narrow margin that
+# shows what the hole is in.
+TOLD = 0.5
 # Distances of the neighbours whose sources a patch tries.
 JUMPS = np.array([1, 2, 4, 8])
-# Sweeps of PatchMatch between two votes, and before a ring is filled.
+# Sweeps of PatchMatch between two votes, and where nothing is known of the sources before.
 SWEEPS, PEEL_SWEEPS = 2, 8
 # Votes at the coarsest and at the finest scale, in geometric steps between; a mean change below SETTLED, in units of
 # the layers, ends them.
@@ -98,7 +102,7 @@ def fill(values, hole, blank, copyable, *, rng, tell):
     Filled
     """
     known = ~(hole | blank)
-    levels = _levels(values, hole, blank, copyable)
+    levels = _levels(values, hole, blank, copyable, rng.spawn(1)[0])
     level = levels[0]
     sources, votes = _solve(levels, rng, tell)
     origins = _origins(level, sources, votes)
@@ -113,16 +117,36 @@ def fill(values, hole, blank, copyable, *, rng, tell):
     return Filled(level.pixels, origins, made, spread)
 
 
-def _levels(values, hole, blank, copyable):
+def _levels(values, hole, blank, copyable, rng):
     size = min(SIZE, (min(hole.shape) - 1) // 2 * 2 + 1)
     depth = Level.of(values[..., :1], hole, blank, copyable, size).depth.max()
     coarser = max(0, math.ceil(math.log2(depth / COARSEST_DEPTH)))
     room = max(0, math.floor(math.log2(min(hole.shape) / (COARSEST_PATCHES * size))))
-    compared = layers(values, ~(hole | blank), 2 ** min(coarser, room) + 1)
-    levels = build(compared, hole, blank, copyable, size, 1 + min(coarser, room))
-    while len(levels) > 1 and np.count_nonzero(levels[-1].allowed) < FEWEST_SOURCES * len(levels[-1].targets):
-        levels.pop()
+
+    def built(count):
+        return build(layers(values, ~(hole | blank), 2 ** (count - 1) + 1), hole, blank, copyable, size, count)
+
+    levels = built(1 + min(coarser, room))
+    while len(levels) > 1:
+        if np.count_nonzero(levels[-1].allowed) < FEWEST_SOURCES * len(levels[-1].targets):
+            levels.pop()
+        elif _left_open(levels[-1], rng) > 1 and _left_open(levels[0], rng) < TOLD:
+            # What is too narrow for a scale is so for the textures of its width.
+            levels = built(len(levels) - 1)
+        else:
+            break
     return levels
+
+
+def _left_open(level, rng):
+    """Share that the best sources leave of the variance of the patches around the hole, as far as they are known."""
+    half, width = level.size // 2, level.hole.shape[1]
+    targets = level.targets[level.depth.ravel()[level.targets + half * width + half] == 0]
+    known, nowhere = ~(level.hole | level.blank), np.full(level.hole.size, -1, np.int32)
+    _, costs = _search(level, known.astype(np.int16), targets, nowhere, np.zeros(level.hole.size, np.float32), rng)
+    variance = corners(patch_variance(level.layers, known, 1), level.size).ravel()[targets] / level.layers.shape[2]
+    found = np.isfinite(costs)
+    return costs[found].sum() / max(variance[found].sum(), np.finfo(np.float32).tiny)
 
 
 def _solve(levels, rng, tell):
@@ -156,8 +180,7 @@ def _solve(levels, rng, tell):
 
 
 def _peel(level, favour, rng):
-    """Fill the hole from its rim inwards, ring by ring, comparing what is known or filled alone; returns the sources.
-    """
+    """Fill the hole from its rim inwards, ring by ring, comparing what is known or filled alone; returns sources."""
     (height, width), half = level.hole.shape, level.size // 2
     sources = np.full(level.hole.size, -1, np.int32)
     weights = (~(level.hole | level.blank)).astype(np.int16)
@@ -169,12 +192,18 @@ def _peel(level, favour, rng):
         targets = np.unique(
             np.clip(rows - half, 0, height - level.size) * width + np.clip(columns - half, 0, width - level.size)
         )
-        compared = _rounded(level.layers)
-        for _ in range(PEEL_SWEEPS):
-            sources, costs = _sweep(level, compared, weights, targets, sources, level.allowed, favour, rng, tries=6)
+        sources, costs = _search(level, weights, targets, sources, favour, rng)
         _vote(level, sources, _votes(level, targets, costs), rows * width + columns)
         weights[rows, columns] = 1
     return sources
+
+
+def _search(level, weights, targets, sources, favour, rng):
+    """Sources of targets about which nothing is known before, and their costs."""
+    compared = _rounded(level.layers)
+    for _ in range(PEEL_SWEEPS):
+        sources, costs = _sweep(level, compared, weights, targets, sources, level.allowed, favour, rng, tries=6)
+    return sources, costs
 
 
 def _rounded(compared):
