@@ -34,7 +34,7 @@ class Learner:
         self.windows, self.given_noise = windows, noise
         self.normals = [w.draw_normals(rng) for w in windows]
         self.means = [w.first_guess() for w in windows]
-        self.deviations = [np.zeros_like(w.values) for w in windows]
+        self.deviations = [None] * len(windows)
         self.parameters = self._pack(covariance, FIRST_NOISE if noise is None else noise)
 
     def _pack(self, covariance, noise):

@@ -198,9 +198,8 @@ def posterior(group, covariance, noise, out, *, rng, count, keep, run, tick=lamb
             if exact is not observed:
                 given = np.zeros_like(window.values)
                 given[:, guided] = _enlarged(coarse.deviations[k], slices, guided)
-            deviation, image = window.deviation(normals[k], np.zeros_like(mean), SAMPLE_TOLERANCE, given)
-            square = window.conditional_mean(deviation, image) ** 2
-            return deviation, square
+            deviation, conditional = window.deviation(normals[k], None, SAMPLE_TOLERANCE, given)
+            return deviation, conditional**2
 
         squares = 0
         for k, (deviation, square) in enumerate(inner(one, range(count))):
