@@ -124,7 +124,7 @@ class Tuned:
     passes: int = 15
     sparse_passes: int = 12
     sparse_step: float = 2.3
-    stroke_passes: int = 9
+    stroke_passes: int = 12
     # First ridge of strokes.
     stroke_ridge: float = 1e-2
     # Of these, those that go with everything observed ("Held-out entries are given back"), on grids denser than that of
