@@ -112,11 +112,12 @@ class Tuned:
     wider: float = 5 / 4
     wide_members: int = 48
     # Passes over finer patches at the end, where what is missing is scattered, and the weight of their result beside
-    # what they began with.
+    # what they began with, usually and where most is missing.
     fine_passes: int = 1
     finer: float = 2 / 3
     fine_members: int = 32
-    fine_share: float = 0.5
+    fine_share: float = 0.8
+    sparse_fine_share: float = 0.5
 
     # -- passes ("Over-relaxation 1.5 and momentum .5", "Longer steps", "What is left open")
     # Passes in all: usually, where more than `sparse` is missing, with longer steps, and where holes are strokes, which
@@ -244,7 +245,8 @@ def schedule_for(observed, config, wanted=None):
     wider = replace(_scaled(late, TUNED.wider, widest), passes=wide, members=config.members or TUNED.wide_members)
     finer = replace(
         _scaled(late, TUNED.finer, most), passes=fine, members=config.members or TUNED.fine_members,
-        estimated=TUNED.more_estimated, step=1.0, momentum=0.0, share=TUNED.fine_share,
+        estimated=TUNED.more_estimated, step=1.0, momentum=0.0,
+        share=TUNED.sparse_fine_share if sparse else TUNED.fine_share,
     )  # fmt: skip
     again = _denser(replace(late, weighted=False), back, TUNED.dense, config)
     end = _denser(replace(late, estimated=TUNED.more_estimated), last, TUNED.densest, config)
