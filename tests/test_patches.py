@@ -361,7 +361,7 @@ def test_strokes_are_hidden_as_pieces_of_strokes(name):
     that a square of `PIECE` pixels holds all or nothing, of others such squares.
     """
     absent = mask(name)
-    held = calibrate.hold_out(~absent, 0.05, rng(4))
+    held = calibrate.hold_out(~absent, 0.02, rng(4))
     assert calibrate.are_strokes(held)
     flat, found = absent[..., 0], held[..., 0]
     holes, _ = label(flat, np.ones((3, 3)))
@@ -707,19 +707,21 @@ def test_intervals_hold_what_they_promise_and_so_do_the_held_out_ones():
 
 
 def test_noise_is_taken_out_and_its_intervals_hold_what_they_promise():
+    """On the average of three draws of the noise: by one, shares scatter by .03."""
     truth = photograph("astronaut", 60, 60, 64, 64)
     observed = scattered(truth.shape, 0.3)
-    noisy = truth + 0.05 * rng(1).standard_normal(truth.shape)
-    done = completed(noisy, observed, start="field", passes=6, noise_std=0.05)
-    assert np.std((done.mean - truth)[observed]) < 0.6 * 0.05
-    assert done.noise_std == pytest.approx(0.05) and (done.sd > 0).all()
-    assert np.allclose(done.predictive_sd**2, done.sd**2 + 0.05**2)
-    latent = np.abs(done.mean - truth) <= 1.645 * done.sd
-    assert latent[observed].mean() == pytest.approx(0.9, abs=0.05) and latent[~observed].mean() == pytest.approx(
-        0.9, abs=0.05
-    )
-    fresh = np.abs(done.mean - noisy)[~observed] <= 1.645 * done.predictive_sd[~observed]
-    assert fresh.mean() == pytest.approx(0.9, abs=0.04)
+    latent, fresh = [], []
+    for seed in (1, 2, 3):
+        noisy = truth + 0.05 * rng(seed).standard_normal(truth.shape)
+        done = completed(noisy, observed, start="field", passes=6, noise_std=0.05)
+        assert np.std((done.mean - truth)[observed]) < 0.6 * 0.05
+        assert done.noise_std == pytest.approx(0.05) and (done.sd > 0).all()
+        assert np.allclose(done.predictive_sd**2, done.sd**2 + 0.05**2)
+        latent.append(np.abs(done.mean - truth) <= 1.645 * done.sd)
+        fresh.append((np.abs(done.mean - noisy) <= 1.645 * done.predictive_sd)[~observed])
+    for chosen in (observed, ~observed):
+        assert np.mean(latent, axis=0)[chosen].mean() == pytest.approx(0.9, abs=0.05)
+    assert np.mean(fresh) == pytest.approx(0.9, abs=0.04)
 
 
 def test_noise_is_learnt():
@@ -854,15 +856,15 @@ def test_stages_follow_the_holes():
     usual, sparse = scattered((60, 60, 3)), scattered((60, 60, 3), 0.9)
     assert stages_of(usual) == [[(6, 64, 6, 10)], [(6, 64, 4, 3), (6, 64, 3, 1), (4, 32, 3, 1)]]
     assert stages_of(sparse) == [[(6, 48, 6, 6), (8, 48, 8, 1)], [(6, 48, 4, 3), (8, 48, 5, 1), (4, 32, 3, 1)]]
-    assert stages_of(thin) == [[(6, 64, 6, 6)], [(6, 64, 4, 2), (6, 64, 3, 1)]]
-    assert stages_of(deep) == [[(8, 96, 8, 6)], [(8, 96, 5, 2), (8, 96, 4, 1)]]
+    assert stages_of(thin) == [[(6, 64, 6, 8)], [(6, 64, 4, 3), (6, 64, 3, 1)]]
+    assert stages_of(deep) == [[(8, 96, 8, 8)], [(8, 96, 5, 3), (8, 96, 4, 1)]]
     assert (
         stages_of(deep, noise_std=0.1)
         == stages_of(deep, noise_std="auto")
-        == [[(6, 64, 6, 6)], [(6, 64, 4, 2), (6, 64, 3, 1)]]
+        == [[(6, 64, 6, 8)], [(6, 64, 4, 3), (6, 64, 3, 1)]]
     )
     assert stages_of(deep, size=5, members=20, passes=7) == [[(5, 20, 5, 5)], [(5, 20, 3, 1), (5, 20, 2, 1)]]
-    assert stages_of(deep, stride=2)[0][0] == (8, 96, 2, 6)
+    assert stages_of(deep, stride=2)[0][0] == (8, 96, 2, 8)
     assert stages_of(np.ones((4, 60, 3), dtype=bool), size=9, stride=8)[0][0][::2] == (
         4,
         4,
