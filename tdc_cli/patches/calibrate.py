@@ -18,6 +18,9 @@ FEWEST = 20
 # Side of the pieces of a moved mask that are held out, in pixels; less where a piece would be more than this share of
 # what is observed.
 PIECE, LARGEST_SHARE = 32, 1 / 8
+# A square of a longer hole is held out but for pixels this near to what is missing: together they would be a hole wider
+# than any stroke, and a line that goes on beneath it would be lost.
+APART = 3
 # How often a mask that covers too little is moved anew.
 MOST_MOVES = 16
 # The least share of the errors' variance that the last passes are taken to leave.
@@ -90,13 +93,14 @@ def _moved_pieces(absent, observed, count, rng):
     """
     height, width, channels = absent.shape
     side = max(1, min(PIECE, math.isqrt(int(LARGEST_SHARE * np.sum(observed) / channels))))
-    pieces = _pieces(absent.any(axis=2), side)
+    pieces, whole = _pieces(absent.any(axis=2), side)
     held = _moved_hole(absent, observed, rng)
+    far = distance_transform_cdt(~absent.all(axis=2), "chessboard") > APART
     left = count - held.sum()
     for _ in range(MOST_MOVES):
         shift = [rng.integers(max(1, min(PIECE, n // 3)), n) for n in (height, width)]
-        moved = np.roll(absent, shift, axis=(0, 1)) & observed & ~held
         place = np.roll(pieces, shift, axis=(0, 1))
+        moved = np.roll(absent, shift, axis=(0, 1)) & observed & ~held & (far | (place <= whole))[..., None]
         covers = np.bincount(place.ravel(), moved.sum(axis=2).ravel())
         order = rng.permutation(np.flatnonzero(covers))
         before = np.cumsum(covers[order]) - covers[order]
@@ -108,13 +112,14 @@ def _moved_pieces(absent, observed, count, rng):
 
 
 def _pieces(absent, side):
-    """Number of the piece that every pixel belongs to, (H, W), 0 where nothing is missing: a hole that a square of
-    `side` pixels holds is one, so that it is held out to its whole depth; of others every such square is.
+    """Number of the piece that every pixel belongs to, (H, W), 0 where nothing is missing, and the last number of a
+    whole hole: one that a square of `side` pixels holds is a piece, so that it is held out to its whole depth; of
+    others every such square is.
     """
     holes, count = label(absent, np.ones((3, 3)))
     squares = 1 + np.arange(absent.shape[0])[:, None] // side * absent.shape[1] + np.arange(absent.shape[1]) // side
     small = [0] + [max(s.stop - s.start for s in place) <= side for place in find_objects(holes)]
-    return np.where(np.array(small, bool)[holes], holes, np.where(absent, count + squares, 0))
+    return np.where(np.array(small, bool)[holes], holes, np.where(absent, count + squares, 0)), count
 
 
 def _moved_hole(absent, observed, rng):

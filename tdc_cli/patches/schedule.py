@@ -66,6 +66,9 @@ class Settings:
     estimated : int or None
         Patches of a group, the nearest to the reference first, that are estimated by the mean and covariance of all;
         None: all of them.
+    settled : float
+        A group is left alone, but for the first and the last pass, where the pass before changed no entry to be
+        estimated by more than this, in standard deviations of what is observed; 0: none is.
     """
 
     size: int = 6
@@ -88,6 +91,7 @@ class Settings:
     share: float = 1.0
     weighted: bool = True
     estimated: int | None = None
+    settled: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -126,8 +130,9 @@ class Tuned:
     sparse_passes: int = 12
     sparse_step: float = 2.3
     stroke_passes: int = 12
-    # First ridge of strokes.
+    # First ridge of strokes, and the change below which their groups are left alone ("What has settled").
     stroke_ridge: float = 1e-2
+    settled: float = 0.03
     # Of these, those that go with everything observed ("Held-out entries are given back"), on grids denser than that of
     # the others, this share of a patch apart, the last ones denser still ("Coarse grids").
     back_passes: int = 3
@@ -240,6 +245,7 @@ def schedule_for(observed, config, wanted=None):
         first_ridge=TUNED.stroke_ridge if strokes else Settings.last_ridge if sparse else Settings.first_ridge,
         step=TUNED.sparse_step if sparse else Settings.step,
         estimated=TUNED.more_estimated if strokes or sparse else TUNED.estimated,
+        settled=TUNED.settled if strokes else 0.0,
     )
     late = replace(main, first_ridge=main.last_ridge)
     wider = replace(_scaled(late, TUNED.wider, widest), passes=wide, members=config.members or TUNED.wide_members)
