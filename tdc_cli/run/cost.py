@@ -123,7 +123,7 @@ SMALL = 100_000  # as `methods.datc.SMALL`
 # 40,000 entries and a picture of 128x128, which took 420 to 1600 each. From `fbcp` on: pictures of 256x256 or 512x512
 # with half of the pixels missing alone.
 COSTS = {
-    "tdc_cli.methods.field": Cost(6, 10, 100e6, 50),
+    "tdc_cli.methods.field": Cost(4.5, 4, 100e6, 50),
     "tdc_cli.methods.biharmonic": Cost(0.1, 3, 80e6, 40, 900, coupled=0.16),
     "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300),
     "tdc_cli.methods.auto": Cost(2, 0, 250e6, 60, first=8, drafted=10, near=25, thin=10, deep=45),
