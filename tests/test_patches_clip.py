@@ -121,6 +121,17 @@ def test_whole_frames_are_told_by_those_beside_them():
     assert (found.sd[..., [2, 5]] > 0).all()
 
 
+def test_what_the_frames_beside_show_wants_smaller_groups():
+    truth = clip(frames=4)
+    alternating = masked(truth.shape)
+    standing = np.broadcast_to(alternating[..., :1], truth.shape)
+    sizes = [
+        completed(truth, observed, members=None, passes=1, calibrate=False).parameters["members"]
+        for observed in (alternating, standing)
+    ]
+    assert sizes == [60, 120]
+
+
 @pytest.mark.parametrize("missing", [[0, 1], [3, 4, 5], [6, 7]])
 def test_several_frames_in_a_row_may_be_missing(missing):
     truth = clip()

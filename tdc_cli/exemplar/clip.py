@@ -23,9 +23,8 @@ from scipy.ndimage import binary_dilation, binary_erosion, distance_transform_ed
 
 from ..metrics import NORMAL_90
 from . import blend
-from .deep import PATCH, patch_variance
 from .fill import fill
-from .planes import around
+from .planes import PATCH, around, patch_variance
 from .pyramid import nearest
 from .register import IDENTITY, WHOLE, View, agreement, moved, points, register, whole
 

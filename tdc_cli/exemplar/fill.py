@@ -32,9 +32,13 @@ COARSEST_DEPTH, COARSEST_PATCHES = 4, 3
 # A scale is left out where there are fewer sources than this share of the patches to be filled: a narrow margin around
 # a hole is lost there.
 FEWEST_SOURCES = 0.5
+# So is one whose sources tell less of the known part of the patches at the rim of the hole than their own mean does, if
+# those of the finest leave less than this share of its variance: narrow stripes are gone there, or a narrow margin that
+# shows what the hole is in.
+TOLD = 0.5
 # Distances of the neighbours whose sources a patch tries.
 JUMPS = np.array([1, 2, 4, 8])
-# Sweeps of PatchMatch between two votes, and before a ring is filled.
+# Sweeps of PatchMatch between two votes, and where nothing is known of the sources before.
 SWEEPS, PEEL_SWEEPS = 2, 8
 # Votes at the coarsest and at the finest scale, in geometric steps between; a mean change below SETTLED, in units of
 # the layers, ends them.
@@ -53,7 +57,7 @@ CONFIDENCE = 1.3
 OTHER_SWEEPS, SQUARE = 3, 16
 # The sources most like what is filled in are the smoothest: on flat ground with noise, where all are as good, the truth
 # is this many times as far from one as they are from each other.
-SMOOTHEST = 1.27
+SMOOTHEST = 1.2
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ def fill(values, hole, blank, copyable, *, rng, tell):
     Filled
     """
     known = ~(hole | blank)
-    levels = _levels(values, hole, blank, copyable)
+    levels = _levels(values, hole, blank, copyable, rng.spawn(1)[0])
     level = levels[0]
     sources, votes = _solve(levels, rng, tell)
     origins = _origins(level, sources, votes)
@@ -105,21 +109,43 @@ def fill(values, hole, blank, copyable, *, rng, tell):
     copies = blend.copy(values, hole, blank, level.pixels, origins)
     seen = values[known]
     made = np.clip(copies, seen.min(axis=0), seen.max(axis=0))
-    spread = _spread(level, values, values.reshape(-1, values.shape[2])[origins], rng)
+    spread = _spread(level, values, origins, rng)
     tell(1.0)
     return Filled(level.pixels, origins, made, spread)
 
 
-def _levels(values, hole, blank, copyable):
+def _levels(values, hole, blank, copyable, rng):
     size = min(SIZE, (min(hole.shape) - 1) // 2 * 2 + 1)
     depth = planes.nearest(~hole)[0].max()
     coarser = max(0, math.ceil(math.log2(depth / COARSEST_DEPTH)))
     room = max(0, math.floor(math.log2(min(hole.shape) / (COARSEST_PATCHES * size))))
-    compared = layers(values, ~(hole | blank), 2 ** min(coarser, room) + 1)
-    levels = build(compared, hole, blank, copyable, size, 1 + min(coarser, room))
-    while len(levels) > 1 and np.count_nonzero(levels[-1].allowed) < FEWEST_SOURCES * len(levels[-1].targets):
-        levels.pop()
+
+    def built(count):
+        return build(layers(values, ~(hole | blank), 2 ** (count - 1) + 1), hole, blank, copyable, size, count)
+
+    levels = built(1 + min(coarser, room))
+    while len(levels) > 1:
+        if np.count_nonzero(levels[-1].allowed) < FEWEST_SOURCES * len(levels[-1].targets):
+            levels.pop()
+        elif _left_open(levels[-1], rng) > 1 and _left_open(levels[0], rng) < TOLD:
+            # What is too narrow for a scale is so for the textures of its width.
+            levels = built(len(levels) - 1)
+        else:
+            break
     return levels
+
+
+def _left_open(level, rng):
+    """Share that the best sources leave of the variance of the patches around the hole, as far as they are known."""
+    half, width = level.size // 2, level.hole.shape[1]
+    targets = level.targets[level.depth.ravel()[level.targets + half * width + half] == 0]
+    known, nowhere = ~(level.hole | level.blank), np.full(level.hole.size, -1, np.int32)
+    _, costs = _search(level, known.astype(np.int16), targets, nowhere, np.zeros(level.hole.size, np.float32), rng)
+    height = level.hole.shape[0]
+    middles = planes.patch_variance(level.layers, known, 1)[half : height - half, half : width - half]
+    variance = _at_corners(middles, level)[targets] / level.layers.shape[2]
+    found = np.isfinite(costs)
+    return costs[found].sum() / max(variance[found].sum(), np.finfo(np.float32).tiny)
 
 
 def _solve(levels, rng, tell):
@@ -153,8 +179,7 @@ def _solve(levels, rng, tell):
 
 
 def _peel(level, favour, rng):
-    """Fill the hole from its rim inwards, ring by ring, comparing what is known or filled alone; returns the sources.
-    """
+    """Fill the hole from its rim inwards, ring by ring, comparing what is known or filled alone; returns sources."""
     (height, width), half = level.hole.shape, level.size // 2
     sources = np.full(level.hole.size, -1, np.int32)
     weights = (~(level.hole | level.blank)).astype(np.int16)
@@ -166,12 +191,18 @@ def _peel(level, favour, rng):
         targets = np.unique(
             np.clip(rows - half, 0, height - level.size) * width + np.clip(columns - half, 0, width - level.size)
         )
-        compared = _rounded(level.layers)
-        for _ in range(PEEL_SWEEPS):
-            sources, costs = _sweep(level, compared, weights, targets, sources, level.allowed, favour, rng, tries=6)
+        sources, costs = _search(level, weights, targets, sources, favour, rng)
         _vote(level, sources, _votes(level, targets, costs), rows * width + columns)
         weights[rows, columns] = 1
     return sources
+
+
+def _search(level, weights, targets, sources, favour, rng):
+    """Sources of targets about which nothing is known before, and their costs."""
+    compared = _rounded(level.layers)
+    for _ in range(PEEL_SWEEPS):
+        sources, costs = _sweep(level, compared, weights, targets, sources, level.allowed, favour, rng, tries=6)
+    return sources, costs
 
 
 def _rounded(compared):
@@ -272,13 +303,17 @@ def _finer(coarse, level, sources):
     return made
 
 
-def _spread(level, values, copies, rng):
-    """How far what the best sources in each of two random halves would put there is from `copies`, (P, C), within a
-    patch; where a half has none, the standard deviation of all that is known.
+def _spread(level, values, origins, rng):
+    """How far what the best sources in each of two random halves would put there is from what is copied from `origins`,
+    (P,), within a patch, (P, C); where a half has none, or both have the same, the standard deviation of all that is
+    known.
+
+    A half that finds the very pixel that is copied tells nothing of how far others are from it.
     """
     height, width = level.hole.shape
     compared, weights, favour = _rounded(level.layers), (~level.blank).astype(np.int16), _favour(level, CONTRAST)
-    flat, squares = values.reshape(-1, values.shape[2]), np.zeros((height * width, values.shape[2]))
+    flat = values.reshape(-1, values.shape[2])
+    squares, others = np.zeros(flat.shape), np.zeros(height * width)
     unknown = values[~(level.hole | level.blank)].var(axis=0)
     first = rng.random((height // SQUARE + 1, width // SQUARE + 1)) < 0.5
     for chosen in (first, ~first):
@@ -286,10 +321,14 @@ def _spread(level, values, copies, rng):
         sources = np.full(level.hole.size, -1, np.int32)
         for _ in range(OTHER_SWEEPS):
             sources, costs = _sweep(level, compared, weights, level.targets, sources, half, favour, rng)
-        origins = _origins(level, sources, _votes(level, level.targets, costs))
-        squares[level.pixels] += np.where(origins[:, None] >= 0, (flat[origins] - copies) ** 2, unknown)
-    spread = [
-        planes.around(plane, level.hole, level.size) for plane in np.moveaxis(squares.reshape(height, width, -1), 2, 0)
-    ]
-    # Differences of running sums end a little below 0 where they should be 0.
-    return SMOOTHEST * np.sqrt(np.maximum(np.stack(spread, axis=-1).reshape(squares.shape)[level.pixels], 0.0) / 2)
+        found = _origins(level, sources, _votes(level, level.targets, costs))
+        squares[level.pixels] += np.where(found[:, None] >= 0, (flat[found] - flat[origins]) ** 2, unknown)
+        others[level.pixels] += found != origins
+    count, *sums = (
+        planes.around(plane.reshape(height, width), level.hole, level.size).ravel()[level.pixels]
+        for plane in (others, *squares.T)
+    )
+    # Differences of running sums end a little beside 0 where they should be 0.
+    least = 0.5 / level.size**2
+    mean = np.stack(sums, axis=-1) / np.maximum(count, least)[:, None]
+    return SMOOTHEST * np.sqrt(np.where(count[:, None] > least, np.maximum(mean, 0.0), unknown))

@@ -1,6 +1,10 @@
-"""Sums over squares and distances, by NumPy alone: to load SciPy's takes longer than many a hole takes to be filled."""
+"""Means over squares and distances, by NumPy alone: SciPy takes longer to load than many a hole to be filled."""
 
 import numpy as np
+
+# The variance of the surroundings of a pixel is the mean of those within patches of known pixels in a square about it,
+# of these sides.
+PATCH, SURROUNDINGS = 7, 25
 
 
 def counts(mask, side):
@@ -36,6 +40,30 @@ def around(plane, known, side):
     count = counts(np.pad(known, side // 2), side)
     mean = means(np.pad(np.where(known, plane, 0.0), side // 2), side)
     return np.where(count > 0, mean * (side**2 / np.maximum(count, 1)), 0.0)
+
+
+def patch_variance(values, known, side=SURROUNDINGS):
+    """Variance within patches around every pixel, as far as they are known.
+
+    Parameters
+    ----------
+    values : (H, W, C) ndarray of float
+    known : (H, W) ndarray of bool
+    side : int
+        Of the square about a pixel whose patches are meant.
+
+    Returns
+    -------
+    (H, W) ndarray of float64
+        Sum over the channels; 0 where nothing near is known.
+    """
+    variance = np.zeros(known.shape)
+    for c in range(values.shape[2]):
+        # From the middle of the range, so that little is lost in the difference of squares.
+        centred = np.where(known, values[..., c], 0.0) - values[..., c][known].mean()
+        first, second = (around(power, known, PATCH) for power in (centred, centred**2))
+        variance += around(np.maximum(second - first**2, 0.0), known, side)
+    return variance
 
 
 def extent(mask):

@@ -22,7 +22,8 @@ class Learner:
 
     Parameters
     ----------
-    windows : list of Window
+    windows : list of (Window, Window)
+        Each with the part of it that samples are drawn of.
     covariance : (C, C) ndarray
         To start from.
     noise : float or None
@@ -31,10 +32,11 @@ class Learner:
     """
 
     def __init__(self, windows, covariance, noise, rng):
-        self.windows, self.given_noise = windows, noise
-        self.normals = [w.draw_normals(rng) for w in windows]
-        self.means = [w.first_guess() for w in windows]
-        self.deviations = [np.zeros_like(w.values) for w in windows]
+        self.windows, self.sampled = zip(*windows)
+        self.given_noise = noise
+        self.normals = [_whitened(*w.draw_normals(rng)) for w in self.sampled]
+        self.means = [w.first_guess() for w in self.windows]
+        self.deviations = [None] * len(windows)
         self.parameters = self._pack(covariance, FIRST_NOISE if noise is None else noise)
 
     def _pack(self, covariance, noise):
@@ -83,33 +85,51 @@ class Learner:
         if not seen:  # a group of channels without any data has nothing to learn from
             return self.parameters
         covariance, noise = self.unpacked()
-        for window in self.windows:
+        for window in {*self.windows, *self.sampled}:
             window.set_parameters(covariance, noise)
 
         def work(task):
             k, sampled = task
             if sampled:
-                found = self.windows[k].deviation(self.normals[k], self.deviations[k], LEARNING_TOLERANCE)
+                found = self.sampled[k].deviation(self.normals[k], self.deviations[k], LEARNING_TOLERANCE)
                 self.deviations[k] = found[0]
             else:
                 self._improve_mean(k)
 
         run(work, [(k, sampled) for k in range(len(self.windows)) for sampled in (False, True)])
         pixels = sum(w.pattern.size for w in self.windows)
-        pairs = list(zip(self.windows, self.means, self.deviations))
-        fitted = sum(w.spread(m if noise else w.values + m) for w, m, _ in pairs)
-        uncertain = sum(w.spread(e) for w, _, e in pairs)
+        means = list(zip(self.windows, self.means))
+        # A part stands for as many parts as its window has.
+        drawn = [
+            (w.pattern.size / s.pattern.size, s, e) for w, s, e in zip(self.windows, self.sampled, self.deviations)
+        ]
+        fitted = sum(w.spread(m if noise else w.values + m) for w, m in means)
+        uncertain = sum(times * s.spread(e) for times, s, e in drawn)
         if not noise:
             # The scale of S has a closed form: y^T K^-1 y / n. The sample, drawn with the old one, is brought to it.
             uncertain *= np.sum(fitted * np.linalg.inv(covariance)) / seen
         covariance = _ridged((fitted + uncertain) / pixels)
         if self.given_noise is None:
-            misfit = sum(dot((w.values - m) * w.observed, w.values - m) + dot(e * w.observed, e) for w, m, e in pairs)
+            misfit = sum(dot((w.values - m) * w.observed, w.values - m) for w, m in means)
+            misfit += sum(times * dot(e * s.observed, e) for times, s, e in drawn)
             noise = max(misfit / seen, LEAST_NOISE)
         return self._pack(covariance, noise)
 
     def _improve_mean(self, k):
         self.means[k] = self.windows[k].mean(self.means[k], LEARNING_TOLERANCE)
+
+
+def _whitened(prior, data):
+    """Normals of a sample, those of the prior with the covariance of channels that they are drawn from, the identity.
+
+    An EM iteration adds what is missing to what is observed, so that a share f of missing entries multiplies the errors
+    of a sample by 1 / (1 - f); so the variance of its spread is only 1 - f times as large.
+    """
+    covariance = np.einsum("ihw,jhw->ij", prior, prior, dtype=float) / prior[0].size
+    if prior[0].size <= len(prior):  # too few pixels for a covariance that has an inverse
+        return prior, data
+    whitening = np.linalg.inv(np.linalg.cholesky(covariance)).astype(prior.dtype)
+    return np.einsum("ij,jhw->ihw", whitening, prior), data
 
 
 def _ridged(covariance):

@@ -18,6 +18,9 @@ LONGEST_SIDE = 2000
 TOLERANCE, SAMPLE_TOLERANCE = 5e-4, 2e-2
 # Windows that the covariance is learnt from, and the least share of observed entries that one must have.
 LEARNT_FROM, LEAST_SHARE = 4, 0.02
+# How much a quarter of a window may differ from all of it in the shares of observed and missing entries, relative to
+# either, to stand for it.
+ALIKE = 0.1
 # Pixels along a side of which learning can spare none.
 SHORT = 64
 
@@ -56,6 +59,22 @@ def _quick(window):
     return slice(window.start, window.start + length)
 
 
+def _typical(observed):
+    """Slices of a quarter of a window, `observed` (C, H, W), that has observed about as much as all of it; None where
+    none has, or the window is short.
+    """
+    height, width = (n // 2 for n in observed.shape[1:])
+    if min(height, width) < SHORT:
+        return None
+    share = observed.mean()
+    for row in (height // 2, 0, height):
+        for column in (width // 2, 0, width):
+            part = np.s_[:, row : row + height, column : column + width]
+            if abs(observed[part].mean() - share) < ALIKE * min(share, 1 - share):
+                return part
+    return None
+
+
 def _inside(window):
     """Slices of the core within its window."""
     rows, columns, core_rows, core_columns = window
@@ -78,11 +97,13 @@ class Group:
     exponent : float
     cell : int
         Side of what is a pixel here, in pixels of the picture.
+    start : (H, W, C) ndarray or None
+        What the iteration for the mean begins with; None: averages over neighbourhoods.
     """
 
-    def __init__(self, values, observed, wanted, offset, scale, exponent, cell=1):
+    def __init__(self, values, observed, wanted, offset, scale, exponent, cell=1, start=None):
         self.values, self.observed, self.wanted, self.offset, self.scale = values, observed, wanted, offset, scale
-        self.exponent, self.cell = exponent, cell
+        self.exponent, self.cell, self.start = exponent, cell, start
         self.shape = values.shape[:2]
 
     def cut(self, rows, columns):
@@ -95,13 +116,28 @@ class Group:
             ) / self.scale
         return values, observed
 
+    def first_guess(self, window, slices):
+        """Deviations from the offset that the iteration for the mean of `window` begins with, (C, H, W)."""
+        if self.start is None:
+            return window.first_guess()
+        start = np.moveaxis(self.start[slices[:2]], 2, 0)
+        return ((start - self.offset[:, None, None]) / self.scale).astype(window.values.dtype)
+
     def learning_windows(self):
-        """Windows to learn from: up to `LEARNT_FROM`, spread evenly over those with observed entries."""
+        """Windows to learn from, up to `LEARNT_FROM`, spread evenly over those with observed entries, and a part of
+        each that samples are drawn of: their spread depends on what is missing, not on what the picture shows.
+        """
         able = [w for w in windows(self.shape) if np.mean(self.observed[w[0], w[1]]) > LEAST_SHARE] or windows(
             self.shape
         )
         chosen = np.linspace(0, len(able) - 1, min(len(able), LEARNT_FROM)).round().astype(int)
-        return [Window(*self.cut(*map(_quick, able[k][:2])), self.exponent, self.cell) for k in chosen]
+        found = []
+        for k in chosen:
+            values, observed = self.cut(*map(_quick, able[k][:2]))
+            window, part = Window(values, observed, self.exponent, self.cell), _typical(observed)
+            typical = window if part is None else Window(values[part], observed[part], self.exponent, self.cell)
+            found.append((window, typical))
+        return found
 
     def deep(self):
         """Pixels farther than `REACH` from everything observed, (H, W), or None: they are left to a coarser grid."""
@@ -182,7 +218,7 @@ def posterior(group, covariance, noise, out, *, rng, count, keep, run, tick=lamb
             exact = observed | guided
         window = Window(values, exact, group.exponent, group.cell)
         window.set_parameters(covariance, noise)
-        mean = window.mean(window.first_guess(), TOLERANCE)
+        mean = window.mean(group.first_guess(window, slices), TOLERANCE)
         known = window.values if not noise else 0
         core = (slice(None), *_inside(slices))
         target = (*slices[2:], slice(None))
@@ -198,9 +234,8 @@ def posterior(group, covariance, noise, out, *, rng, count, keep, run, tick=lamb
             if exact is not observed:
                 given = np.zeros_like(window.values)
                 given[:, guided] = _enlarged(coarse.deviations[k], slices, guided)
-            deviation, image = window.deviation(normals[k], np.zeros_like(mean), SAMPLE_TOLERANCE, given)
-            square = window.conditional_mean(deviation, image) ** 2
-            return deviation, square
+            deviation, conditional = window.deviation(normals[k], None, SAMPLE_TOLERANCE, given)
+            return deviation, conditional**2
 
         squares = 0
         for k, (deviation, square) in enumerate(inner(one, range(count))):

@@ -103,6 +103,8 @@ def solve(values, observed, noise_variance=0.0, **how):
     prior : Prior or None
         From `fit`, in place of all that else is learnt from these values; then `noise_variance` and
         `channel_covariance` are not looked at.
+    start : (H, W, C) ndarray or None
+        An estimate that is near already, which saves iterations; None: averages over neighbourhoods.
 
     Returns
     -------
@@ -142,11 +144,13 @@ def fit(parts, noise_variance=0.0, *, exponent=EXPONENT, steps=STEPS):
     Prior
     """
     with contextlib.ExitStack() as stack:
-        return _learnt(parts, noise_variance, exponent, None, steps, runner(stack), lambda done, total, label: None)
+        return _learnt(parts, noise_variance, exponent, None, steps, runner(stack), lambda done, total, label: None)[0]
 
 
 def _learnt(parts, noise_variance, exponent, channel_covariance, steps, run, monitor):
-    """`Prior` of parts of a picture, or of the one that is all of it."""
+    """`Prior` of parts of a picture, or of the one that is all of it; then also the mean that was found on the way,
+    (H, W, C), or None.
+    """
     channels = parts[0][0].shape[2]
     unit = max(largest_size(*part) for part in parts)
     offset, spread = moments(parts, unit)
@@ -154,18 +158,21 @@ def _learnt(parts, noise_variance, exponent, channel_covariance, steps, run, mon
     offset, spread = offset * unit, spread * (unit / scale) ** 2
     noise = noise_variance and max(noise_variance / scale / scale, LEAST_NOISE)
     covariance, noises = np.zeros((channels, channels)), []
+    shape = parts[0][0].shape
+    mean = np.empty(shape) if len(parts) == 1 else None
     groups = channel_groups(channels)
     total = len(groups) * (steps + 1)
     for k, own in enumerate(groups):
         if channel_covariance is not None:
             covariance[own, own] = channel_covariance[own, own] / scale / scale
         if channel_covariance is not None and noise is not None:
+            mean = None
             continue
         start = first_covariance(spread[own]) if channel_covariance is None else covariance[own, own]
         pictures = [Group(v[..., own], o[..., own], ~o[..., own], offset[own], scale, exponent) for v, o in parts]
         windows = [window for picture in pictures for window in picture.learning_windows()]
         learner = Learner(windows, start, noise, np.random.default_rng(k))
-        at_once = steps and noise == 0 and all(window.together for window in windows)
+        at_once = steps and noise == 0 and all(window.together for window, _ in windows)
         if at_once:
             learner.settle(run)
         for step in range(0 if at_once else steps):
@@ -174,12 +181,16 @@ def _learnt(parts, noise_variance, exponent, channel_covariance, steps, run, mon
             if moved < SETTLED:
                 break
         learnt, learnt_noise = learner.unpacked()
+        if mean is not None and windows[0][0].values.shape[1:] == shape[:2]:
+            mean[..., own] = np.moveaxis(learner.means[0], 0, 2) * scale + offset[own]
+        else:
+            mean = None
         if channel_covariance is None:
             covariance[own, own] = learnt
         noises.append((learnt_noise, sum(np.count_nonzero(picture.observed) for picture in pictures)))
     if noise is None:
         noise = sum(n * m for n, m in noises) / max(sum(m for _, m in noises), 1)
-    return Prior(offset, scale, covariance, noise)
+    return Prior(offset, scale, covariance, noise), mean
 
 
 def _solve(
@@ -193,6 +204,7 @@ def _solve(
     wanted=None,
     monitor=lambda done, total, label: None,
     prior=None,
+    start=None,
     rng=None,
     count=0,
 ):
@@ -200,15 +212,22 @@ def _solve(
     total = len(groups) * (steps + 1)
     with contextlib.ExitStack() as stack:
         run = runner(stack)
+        learnt = None
         if prior is None:
-            prior = _learnt([(values, observed)], noise_variance, exponent, channel_covariance, steps, run, monitor)
+            prior, learnt = _learnt(
+                [(values, observed)], noise_variance, exponent, channel_covariance, steps, run, monitor
+            )
         offset, scale, covariance, noise = prior.offset, prior.scale, prior.covariance, prior.noise
         missing = ~observed if wanted is None else wanted
         asked = observed | missing if noise else missing
+        start = learnt if start is None else start
         mean = np.broadcast_to(offset, values.shape).copy() if noise else np.where(observed, values, offset)
         variance = np.zeros(values.shape, np.float32) if count else None
         for k, own in enumerate(groups):
-            group = Group(values[..., own], observed[..., own], asked[..., own], offset[own], scale, exponent)
+            near = None if start is None else start[..., own]
+            group = Group(
+                values[..., own], observed[..., own], asked[..., own], offset[own], scale, exponent, start=near
+            )
             out = Posterior(mean[..., own], None if variance is None else variance[..., own], None)
 
             def tick(done, of, begun=len(groups) * steps + k):

@@ -12,8 +12,8 @@ EPSILON = 0.5
 DELTA = 1e-6
 
 
-def dct(a):
-    return scipy.fft.dctn(a, type=2, axes=(1, 2), norm="ortho", workers=1)
+def dct(a, overwrite=False):
+    return scipy.fft.dctn(a, type=2, axes=(1, 2), norm="ortho", workers=1, overwrite_x=overwrite)
 
 
 def idct(a):

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 from scipy.ndimage import binary_opening
 
-from ..exemplar.deep import PATCH, core, deep, patch_variance
-from ..exemplar.planes import around, extent
+from ..exemplar.deep import core, deep
+from ..exemplar.planes import PATCH, around, extent, patch_variance
 from ..tensor import check_observed
 from . import Completion, Part, exemplar, patches, patches_clip, silent
 from .exemplar_clip import as_given, by_frame, fill_clip

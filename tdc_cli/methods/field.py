@@ -128,15 +128,15 @@ def _verdict(errors, spreads, rng):
 
 def _held_out(values, observed, wanted, fitted, rng):
     """Errors of held-out entries under the fitted field, and the standard deviations that it gives them, both (n,)."""
-    found = [_errors(values[window], observed[window], wanted[window], fitted, fitted.exponent, rng)
-             for window in validation_windows(observed, rng, wanted)]  # fmt: skip
+    found = [_errors(values[w], observed[w], wanted[w], fitted, fitted.exponent, rng, fitted.mean[w])
+             for w in validation_windows(observed, rng, wanted)]  # fmt: skip
     return tuple(np.concatenate(parts) for parts in zip(*found))
 
 
-def _errors(values, observed, wanted, known, exponent, rng):
-    """`_held_out` of one window; `known` is a `field.Field`, whose covariance is taken, or a `field.Prior`."""
+def _errors(values, observed, wanted, known, exponent, rng, start=None):
+    """`_held_out` of one window; `known` is a `field.Prior`, or a `field.Field` with its mean there, `start`."""
     held = calibrate.hold_out(observed, HELD_OUT, rng, wanted=wanted)
-    like = {"prior": known} if isinstance(known, field.Prior) else {"channel_covariance": known.channel_covariance}
+    like = {"prior": known} if start is None else {"channel_covariance": known.channel_covariance, "start": start}
     again, sd = field.solve_with_sd(
         values,
         observed & ~held,

@@ -47,7 +47,7 @@ class Config(Parameters):
         None,
         "Patches in a group, of which the nearest are estimated, 16, or 32 for strokes and where more than three "
         "quarters are missing; None: 64, or 96 for deep strokes, and 48 where more than three quarters are missing. In "
-        "clips 64, or 120 where the holes are strokes and 60 where they are whole frames.",
+        "clips 64, or 120 where the holes are strokes, and 60 where the frames beside show most of what these miss.",
         ge=2,
         le=512,
     )
@@ -66,8 +66,8 @@ class Config(Parameters):
     )
     passes: int | None = parameter(
         None,
-        "How often all groups are completed; None: 15, or 9 where the holes are strokes. In clips 6, or 5 beneath "
-        "strokes, 4 for whole frames, and 2 under noise after one that shrinks singular values.",
+        "How often all groups are completed; None: 15, or 12 where the holes are strokes or most is missing. In "
+        "clips 6, or 5 beneath strokes and for whole frames, and 2 under noise after one that shrinks singular values.",
         ge=1,
         le=1000,
     )

@@ -26,10 +26,11 @@ SAMPLES = 2
 WINDOW, REACH = 10, 3
 # Where single entries are missing: passes, members of a group, and ridge of the first pass.
 PASSES, MEMBERS, FIRST_RIDGE = 6, 64, 1e-2
-# Where holes are strokes, and where only whole frames are missing: the same, with the ridges of the first and the last
-# pass; neither is over-relaxed.
+# Where holes are strokes or whole frames: the same, with the ridges of the first and the last pass, not over-relaxed.
+# Where the frames beside show most of what is missing, the first estimate is good, and the nearest patches tell more
+# than many.
 STROKE_PASSES, STROKE_MEMBERS, STROKE_RIDGES = 5, 120, (3e-3, 1e-3)
-FRAME_PASSES, FRAME_MEMBERS = 4, 60
+SHOWN_MEMBERS = 60
 # Patches of a group that are estimated, the nearest first, by what all of them say: the others are estimated better by
 # groups of their own.
 ESTIMATED = 16
@@ -175,10 +176,13 @@ class _Clip:
         return len(self.values) // self.frames
 
     @property
-    def misses_frames_only(self):
-        """Whether every frame that something is missing of is missing as a whole."""
-        missing = self.by_frame(self.wanted).reshape(self.frames, -1)
-        return bool((missing.all(axis=1) == missing.any(axis=1)).all())
+    def shown_beside(self):
+        """Whether more than half of what is wanted is observed, at the same place, in the frame before or after."""
+        shown, wanted = self.by_frame(self.observed), self.by_frame(self.wanted)
+        beside = np.zeros_like(shown)
+        beside[1:] |= shown[:-1]
+        beside[:-1] |= shown[1:]
+        return 2 * np.count_nonzero(beside & wanted) > np.count_nonzero(wanted)
 
     @property
     def together(self):
@@ -242,11 +246,10 @@ def schedule_for(clip, variance, config):
         )
     elif any(clip.strokes):
         first_ridge, last_ridge = STROKE_RIDGES
-        passes, members = (FRAME_PASSES, FRAME_MEMBERS) if clip.misses_frames_only else (STROKE_PASSES, STROKE_MEMBERS)
         main = settings(
-            members,
+            SHOWN_MEMBERS if clip.shown_beside else STROKE_MEMBERS,
             depth=2,
-            passes=config.passes or passes,
+            passes=config.passes or STROKE_PASSES,
             first_ridge=first_ridge,
             last_ridge=last_ridge,
             step=1.0,

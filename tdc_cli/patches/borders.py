@@ -15,6 +15,8 @@ from .. import field
 STRIP = 8
 # Fewest observed entries of a line, in a channel, that are looked at.
 FEWEST = 16
+# Rounds that learn the covariance of such a strip: a first estimate tells as well whether a line is of its tone.
+ROUNDS = 1
 # Least gain in the logarithm of the squared errors, the mean of all channels, for which a line has a tone of its own.
 LEAST_GAIN = math.log(3)
 
@@ -58,7 +60,7 @@ def _tone(values, observed, noise_variance):
     told = [c for c in range(values.shape[2]) if observed[:1, :, c].sum() >= FEWEST and kept[..., c].any()]
     if not told:
         return 0.0, 0.0
-    continued = field.solve(values, kept, noise_variance, wanted=first).mean[0]
+    continued = field.solve(values, kept, noise_variance, steps=ROUNDS, wanted=first).mean[0]
     tone, counts, gains = np.zeros(continued.shape), [], []
     for c in told:
         seen = observed[0, :, c]

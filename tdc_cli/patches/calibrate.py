@@ -4,20 +4,23 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import distance_transform_cdt
+from scipy.ndimage import distance_transform_cdt, find_objects, label
 from scipy.special import stdtrit
 
 from ..metrics import NORMAL_90
 
 # Held-out entries in a bin of the scale, and the most bins.
 BIN, MOST_BINS = 100, 12
-# The same where few errors are independent.
-INDEPENDENT_BIN = 4
+# The same of errors that are independent, where these are few.
+INDEPENDENT_BIN = 8
 # Fewer held-out entries than this say nothing about a 90 % interval.
 FEWEST = 20
 # Side of the pieces of a moved mask that are held out, in pixels; less where a piece would be more than this share of
 # what is observed.
 PIECE, LARGEST_SHARE = 32, 1 / 8
+# A square of a longer hole is held out but for pixels this near to what is missing: together they would be a hole wider
+# than any stroke, and a line that goes on beneath it would be lost.
+APART = 3
 # How often a mask that covers too little is moved anew.
 MOST_MOVES = 16
 # The least share of the errors' variance that the last passes are taken to leave.
@@ -83,30 +86,40 @@ def _scattered(observed, count, together, rng):
 
 
 def _moved_pieces(absent, observed, count, rng):
-    """Squares of the mask moved cyclically, one after the other in random order, until `count` observed entries are
+    """Pieces of the mask moved cyclically, one after the other in random order, until `count` observed entries are
     covered.
 
-    A mask that covers less than half of that is moved again. A hole deeper than such squares comes first, as a whole.
+    A mask that covers less than half of that is moved again. A hole deeper than such pieces comes first, as a whole.
     """
     height, width, channels = absent.shape
     side = max(1, min(PIECE, math.isqrt(int(LARGEST_SHARE * np.sum(observed) / channels))))
-    corners = [(r, c) for r in range(0, height, side) for c in range(0, width, side)]
+    pieces, whole = _pieces(absent.any(axis=2), side)
     held = _moved_hole(absent, observed, rng)
+    far = distance_transform_cdt(~absent.all(axis=2), "chessboard") > APART
     left = count - held.sum()
     for _ in range(MOST_MOVES):
-        moved = (
-            np.roll(absent, [rng.integers(max(1, min(PIECE, n // 3)), n) for n in (height, width)], axis=(0, 1))
-            & observed
-        )
-        for place in rng.permutation(len(corners)):
-            if left <= 0:
-                break
-            square = tuple(slice(corner, corner + side) for corner in corners[place])
-            left -= np.sum(moved[square] & ~held[square])
-            held[square] |= moved[square]
+        shift = [rng.integers(max(1, min(PIECE, n // 3)), n) for n in (height, width)]
+        place = np.roll(pieces, shift, axis=(0, 1))
+        moved = np.roll(absent, shift, axis=(0, 1)) & observed & ~held & (far | (place <= whole))[..., None]
+        covers = np.bincount(place.ravel(), moved.sum(axis=2).ravel())
+        order = rng.permutation(np.flatnonzero(covers))
+        before = np.cumsum(covers[order]) - covers[order]
+        held |= moved & np.isin(place, order[before < left])[..., None]
+        left -= covers[order[before < left]].sum()
         if left <= count / 2:
             break
     return held
+
+
+def _pieces(absent, side):
+    """Number of the piece that every pixel belongs to, (H, W), 0 where nothing is missing, and the last number of a
+    whole hole: one that a square of `side` pixels holds is a piece, so that it is held out to its whole depth; of
+    others every such square is.
+    """
+    holes, count = label(absent, np.ones((3, 3)))
+    squares = 1 + np.arange(absent.shape[0])[:, None] // side * absent.shape[1] + np.arange(absent.shape[1]) // side
+    small = [0] + [max(s.stop - s.start for s in place) <= side for place in find_objects(holes)]
+    return np.where(np.array(small, bool)[holes], holes, np.where(absent, count + squares, 0)), count
 
 
 def _moved_hole(absent, observed, rng):
@@ -180,7 +193,7 @@ def independent(held):
 def fit_scale(errors, spreads, noise_variance=0.0, count=math.inf):
     """Scale under which 90 % of the errors lie within +- 1.645 standard deviations, in every bin of alike spreads.
 
-    A scale that is known from few errors is wider, as Student's t is wider than the normal distribution.
+    What a bin of few errors tells is wider, as Student's t is wider than the normal distribution.
 
     Parameters
     ----------
@@ -213,7 +226,7 @@ def fit_scale(errors, spreads, noise_variance=0.0, count=math.inf):
     least = widths**2 / np.sqrt([len(b) for b in bins])
     deviations = np.sqrt(np.maximum(widths**2 - noise_variance, least))
     # With one or two degrees of freedom t has no variance.
-    factors = np.maximum(deviations / centres, 1e-6) * (stdtrit(max(count, 3), 0.95) / NORMAL_90)
+    factors = np.maximum(deviations / centres, 1e-6) * (stdtrit(max(count / len(bins), 3), 0.95) / NORMAL_90)
     distinct = np.r_[True, np.diff(centres) > 0]
     return Scale(centres[distinct], factors[distinct])
 

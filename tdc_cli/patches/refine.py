@@ -145,12 +145,15 @@ class _Problem:
         """Run the passes on `estimate` in place; returns the variance of the last one's mixture, or None."""
         before, spread = estimate.copy(), None
         taper = _taper(settings.depth * (1 if settings.apart else len(estimate)), settings.size, settings.taper)
-        wanted = _touched(self.wanted.reshape(self.shape), settings)
+        every = wanted = _touched(self.wanted.reshape(self.shape), settings)
         ridges = np.geomspace(settings.first_ridge, settings.last_ridge, settings.passes)
         for number, ridge in enumerate(ridges):
             last = number == settings.passes - 1
-            positions = _grid(wanted, settings, rng, self.origin)
+            positions = _grid(every if last else wanted, settings, rng, self.origin)
             mean, spread = self._one_pass(estimate, positions, taper, ridge, settings, last, last and variance)
+            if settings.settled and not last:
+                moved = (np.abs(mean - estimate) > settings.settled).any(axis=0) & self.wanted
+                wanted = _touched(moved.reshape(self.shape), settings)
             for c in range(len(estimate)):
                 ahead = settings.step * (mean[c] - estimate[c]) + settings.momentum * (estimate[c] - before[c])
                 before[c] = estimate[c]

@@ -66,6 +66,9 @@ class Settings:
     estimated : int or None
         Patches of a group, the nearest to the reference first, that are estimated by the mean and covariance of all;
         None: all of them.
+    settled : float
+        A group is left alone, but for the first and the last pass, where the pass before changed no entry to be
+        estimated by more than this, in standard deviations of what is observed; 0: none is.
     """
 
     size: int = 6
@@ -88,6 +91,7 @@ class Settings:
     share: float = 1.0
     weighted: bool = True
     estimated: int | None = None
+    settled: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -112,11 +116,12 @@ class Tuned:
     wider: float = 5 / 4
     wide_members: int = 48
     # Passes over finer patches at the end, where what is missing is scattered, and the weight of their result beside
-    # what they began with.
+    # what they began with, usually and where most is missing.
     fine_passes: int = 1
     finer: float = 2 / 3
     fine_members: int = 32
-    fine_share: float = 0.5
+    fine_share: float = 0.8
+    sparse_fine_share: float = 0.5
 
     # -- passes ("Over-relaxation 1.5 and momentum .5", "Longer steps", "What is left open")
     # Passes in all: usually, where more than `sparse` is missing, with longer steps, and where holes are strokes, which
@@ -124,9 +129,10 @@ class Tuned:
     passes: int = 15
     sparse_passes: int = 12
     sparse_step: float = 2.3
-    stroke_passes: int = 9
-    # First ridge of strokes.
+    stroke_passes: int = 12
+    # First ridge of strokes, and the change below which their groups are left alone ("What has settled").
     stroke_ridge: float = 1e-2
+    settled: float = 0.03
     # Of these, those that go with everything observed ("Held-out entries are given back"), on grids denser than that of
     # the others, this share of a patch apart, the last ones denser still ("Coarse grids").
     back_passes: int = 3
@@ -239,12 +245,14 @@ def schedule_for(observed, config, wanted=None):
         first_ridge=TUNED.stroke_ridge if strokes else Settings.last_ridge if sparse else Settings.first_ridge,
         step=TUNED.sparse_step if sparse else Settings.step,
         estimated=TUNED.more_estimated if strokes or sparse else TUNED.estimated,
+        settled=TUNED.settled if strokes else 0.0,
     )
     late = replace(main, first_ridge=main.last_ridge)
     wider = replace(_scaled(late, TUNED.wider, widest), passes=wide, members=config.members or TUNED.wide_members)
     finer = replace(
         _scaled(late, TUNED.finer, most), passes=fine, members=config.members or TUNED.fine_members,
-        estimated=TUNED.more_estimated, step=1.0, momentum=0.0, share=TUNED.fine_share,
+        estimated=TUNED.more_estimated, step=1.0, momentum=0.0,
+        share=TUNED.sparse_fine_share if sparse else TUNED.fine_share,
     )  # fmt: skip
     again = _denser(replace(late, weighted=False), back, TUNED.dense, config)
     end = _denser(replace(late, estimated=TUNED.more_estimated), last, TUNED.densest, config)

@@ -123,7 +123,7 @@ SMALL = 100_000  # as `methods.datc.SMALL`
 # 40,000 entries and a picture of 128x128, which took 420 to 1600 each. From `fbcp` on: pictures of 256x256 or 512x512
 # with half of the pixels missing alone.
 COSTS = {
-    "tdc_cli.methods.field": Cost(6, 10, 100e6, 50),
+    "tdc_cli.methods.field": Cost(4.5, 4, 100e6, 50),
     "tdc_cli.methods.biharmonic": Cost(0.1, 3, 80e6, 40, 900, coupled=0.16),
     "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300),
     "tdc_cli.methods.auto": Cost(2, 0, 250e6, 60, first=8, drafted=10, near=25, thin=10, deep=45),
@@ -145,12 +145,12 @@ COSTS = {
     "tdc_cli.peers.cp_masked": Cost(6, 0, 90e6, 120),
 }
 
-# Of what works otherwise on clips: 20 frames of 176x144 with strokes or text over 13 % of every second one (21 and 29
-# s), with 60 % of the entries missing (47 s) and under noise (44 s), and 20 frames of 192x108 beneath text (18 s). What
-# is copied: a logo of 220x90 in 48 frames of 1920x1080 (57 s), and in 8 (10 s).
+# Of what works otherwise on clips: 20 frames of 176x144 with strokes or text over 13 % of every second one (10 and 16
+# s), with 60 % of the entries missing (33 s) and under noise (19 and 29 s), and 20 frames of 192x108 beneath text (14
+# s). What is copied: a logo of 220x90 in 48 frames of 1920x1080 (57 s), and in 8 (10 s).
 _COPIED = 8
 CLIP_COSTS = dict.fromkeys(
-    ("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 120, 250e6, 120, most=23, deep=_COPIED)
+    ("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 110, 250e6, 120, most=23, deep=_COPIED)
 ) | {"tdc_cli.methods.exemplar": replace(COSTS["tdc_cli.methods.exemplar"], missing=_COPIED)}  # fmt: skip
 
 
