@@ -391,8 +391,8 @@ def test_entries_are_hidden_where_channels_differ():
 
 @pytest.mark.parametrize("name", ["text", "scratches"])
 def test_strokes_are_hidden_as_pieces_of_strokes(name):
-    """What is hidden hangs together as the mask does, and is the mask elsewhere, less what is missing anyway: of a hole
-    that a square of `PIECE` pixels holds all or nothing, of others such squares, `APART` from what is missing.
+    """What is hidden hangs together as the mask does, is nowhere as near as `APART` to what is missing, and is the mask
+    moved: of a hole that a square of `PIECE` pixels holds all or nothing, of others such squares, but for what is near.
     """
     absent = mask(name)
     held = calibrate.hold_out(~absent, 0.02, rng(4))
@@ -401,6 +401,7 @@ def test_strokes_are_hidden_as_pieces_of_strokes(name):
     holes, _ = label(flat, np.ones((3, 3)))
     large = [k + 1 for k, s in enumerate(find_objects(holes)) if max(a.stop - a.start for a in s) > calibrate.PIECE]
     far = distance_transform_cdt(~flat, "chessboard") > calibrate.APART
+    assert far[found].all()
     rows, columns = np.indices(flat.shape) // calibrate.PIECE
     units = np.where(np.isin(holes, large), -1 - 8 * rows - columns, holes) * flat
     # One of its pixels came from some missing pixel: these are all the moves that there can be.
@@ -409,9 +410,9 @@ def test_strokes_are_hidden_as_pieces_of_strokes(name):
     matching = []
     for move in moves:
         if flat[tuple(((hidden - move) % 256).T)].all():
-            there, apart, back = (np.roll(a, -move, (0, 1)) for a in (~flat, far, found))
+            apart, back = (np.roll(a, -move, (0, 1)) for a in (far, found))
             chosen = np.unique(units[back])
-            if np.array_equal(np.isin(units, chosen) & np.where(units > 0, there, apart & flat), back):
+            if np.array_equal(np.isin(units, chosen) & (apart | (units > 0)), back):
                 matching.append((move, len(chosen)))
     ((move, count),) = matching
     assert move.any() and 0 < count < len(np.unique(units)) - 1

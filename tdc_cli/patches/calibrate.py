@@ -18,8 +18,8 @@ FEWEST = 20
 # Side of the pieces of a moved mask that are held out, in pixels; less where a piece would be more than this share of
 # what is observed.
 PIECE, LARGEST_SHARE = 32, 1 / 8
-# A square of a longer hole is held out but for pixels this near to what is missing: together they would be a hole wider
-# than any stroke, and a line that goes on beneath it would be lost.
+# What is held out keeps this distance from what is missing, in pixels: together they would be a hole wider than any, and
+# a line that goes on beneath it would be lost.
 APART = 3
 # How often a mask that covers too little is moved anew.
 MOST_MOVES = 16
@@ -90,18 +90,27 @@ def _moved_pieces(absent, observed, count, rng):
     covered.
 
     A mask that covers less than half of that is moved again. A hole deeper than such pieces comes first, as a whole.
+    Pieces keep `APART` from what is missing: whole holes are chosen where they do, squares of others lose what does
+    not.
     """
     height, width, channels = absent.shape
     side = max(1, min(PIECE, math.isqrt(int(LARGEST_SHARE * np.sum(observed) / channels))))
     pieces, whole = _pieces(absent.any(axis=2), side)
     held = _moved_hole(absent, observed, rng)
-    far = distance_transform_cdt(~absent.all(axis=2), "chessboard") > APART
     left = count - held.sum()
-    for _ in range(MOST_MOVES):
+    for number in range(MOST_MOVES):
         shift = [rng.integers(max(1, min(PIECE, n // 3)), n) for n in (height, width)]
         place = np.roll(pieces, shift, axis=(0, 1))
-        moved = np.roll(absent, shift, axis=(0, 1)) & observed & ~held & (far | (place <= whole))[..., None]
+        moved = np.roll(absent, shift, axis=(0, 1)) & observed & ~held
+        near = distance_transform_cdt(~(absent | held).all(axis=2), "chessboard") <= APART
+        # In the end, where holes leave no room for such a distance, pieces are cut by them.
+        apart = number < MOST_MOVES // 2
+        if apart:
+            moved[near] = False
         covers = np.bincount(place.ravel(), moved.sum(axis=2).ravel())
+        if apart:
+            meeting = np.unique(place[near])
+            covers[meeting[meeting <= whole]] = 0
         order = rng.permutation(np.flatnonzero(covers))
         before = np.cumsum(covers[order]) - covers[order]
         held |= moved & np.isin(place, order[before < left])[..., None]
