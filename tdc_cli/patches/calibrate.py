@@ -18,8 +18,8 @@ FEWEST = 20
 # Side of the pieces of a moved mask that are held out, in pixels; less where a piece would be more than this share of
 # what is observed.
 PIECE, LARGEST_SHARE = 32, 1 / 8
-# What is held out keeps this distance from what is missing, in pixels: together they would be a hole wider than any, and
-# a line that goes on beneath it would be lost.
+# What is held out keeps this distance from what is missing, in pixels: together they would be a hole wider than any,
+# and a line that goes on beneath it would be lost.
 APART = 3
 # How often a mask that covers too little is moved anew.
 MOST_MOVES = 16
