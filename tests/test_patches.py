@@ -391,8 +391,8 @@ def test_entries_are_hidden_where_channels_differ():
 
 @pytest.mark.parametrize("name", ["text", "scratches"])
 def test_strokes_are_hidden_as_pieces_of_strokes(name):
-    """What is hidden hangs together as the mask does, is nowhere as near as `APART` to what is missing, and is the mask
-    moved: of a hole that a square of `PIECE` pixels holds all or nothing, of others such squares, but for what is near.
+    """What is hidden hangs together as the mask does, and is the mask elsewhere, less what is missing anyway: of a hole
+    that a square of `PIECE` pixels holds all or nothing, of others such squares, `APART` from what is missing.
     """
     absent = mask(name)
     held = calibrate.hold_out(~absent, 0.02, rng(4))
@@ -401,7 +401,6 @@ def test_strokes_are_hidden_as_pieces_of_strokes(name):
     holes, _ = label(flat, np.ones((3, 3)))
     large = [k + 1 for k, s in enumerate(find_objects(holes)) if max(a.stop - a.start for a in s) > calibrate.PIECE]
     far = distance_transform_cdt(~flat, "chessboard") > calibrate.APART
-    assert far[found].all()
     rows, columns = np.indices(flat.shape) // calibrate.PIECE
     units = np.where(np.isin(holes, large), -1 - 8 * rows - columns, holes) * flat
     # One of its pixels came from some missing pixel: these are all the moves that there can be.
@@ -410,12 +409,26 @@ def test_strokes_are_hidden_as_pieces_of_strokes(name):
     matching = []
     for move in moves:
         if flat[tuple(((hidden - move) % 256).T)].all():
-            apart, back = (np.roll(a, -move, (0, 1)) for a in (far, found))
+            there, apart, back = (np.roll(a, -move, (0, 1)) for a in (~flat, far, found))
             chosen = np.unique(units[back])
-            if np.array_equal(np.isin(units, chosen) & (apart | (units > 0)), back):
+            if np.array_equal(np.isin(units, chosen) & np.where(units > 0, there, apart & flat), back):
                 matching.append((move, len(chosen)))
     ((move, count),) = matching
     assert move.any() and 0 < count < len(np.unique(units)) - 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_blocks_are_hidden_whole_and_away_from_what_is_missing(seed):
+    absent = np.zeros((128, 128, 3), dtype=bool)
+    for row, column in ((10, 20), (14, 80), (60, 50), (70, 100), (100, 8)):
+        absent[row : row + 12, column : column + 12] = True
+    held = calibrate.hold_out(~absent, 0.03, rng(seed))[..., 0]
+    assert distance_transform_cdt(~absent[..., 0], "chessboard")[held].min() > calibrate.APART
+    # Moves are cyclic: a block that goes over the border comes in two parts.
+    holes, count = label(np.tile(held, (2, 2)), np.ones((3, 3)))
+    assert count and held.sum() % 144 == 0
+    middle = np.unique(holes[76:180, 76:180])[1:]
+    assert all(np.sum(holes == k) == 144 for k in middle)
 
 
 @pytest.mark.parametrize("side", [12, 16, 32, 33, 40])

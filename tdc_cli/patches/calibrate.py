@@ -90,25 +90,25 @@ def _moved_pieces(absent, observed, count, rng):
     covered.
 
     A mask that covers less than half of that is moved again. A hole deeper than such pieces comes first, as a whole.
-    Pieces keep `APART` from what is missing: whole holes are chosen where they do, squares of others lose what does
-    not.
+    Squares of longer holes lose what is nearer than `APART` to what is missing, and holes deeper than that are chosen
+    where they keep it.
     """
     height, width, channels = absent.shape
     side = max(1, min(PIECE, math.isqrt(int(LARGEST_SHARE * np.sum(observed) / channels))))
     pieces, whole = _pieces(absent.any(axis=2), side)
     held = _moved_hole(absent, observed, rng)
-    left = count - held.sum()
+    left, thin = count - held.sum(), depth(absent) <= APART
     for number in range(MOST_MOVES):
         shift = [rng.integers(max(1, min(PIECE, n // 3)), n) for n in (height, width)]
         place = np.roll(pieces, shift, axis=(0, 1))
         moved = np.roll(absent, shift, axis=(0, 1)) & observed & ~held
         near = distance_transform_cdt(~(absent | held).all(axis=2), "chessboard") <= APART
-        # In the end, where holes leave no room for such a distance, pieces are cut by them.
+        # In the end, where holes leave no room for such a distance, pieces are cut by them alone.
         apart = number < MOST_MOVES // 2
         if apart:
-            moved[near] = False
+            moved[near & ((place > whole) | (not thin))] = False
         covers = np.bincount(place.ravel(), moved.sum(axis=2).ravel())
-        if apart:
+        if apart and not thin:
             meeting = np.unique(place[near])
             covers[meeting[meeting <= whole]] = 0
         order = rng.permutation(np.flatnonzero(covers))
