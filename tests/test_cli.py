@@ -311,8 +311,8 @@ def test_panels_show_what_is_known(complete):
     [
         (
             [],
-            "a.png: nothing says what is missing; give --mask FILE (white = missing), or --missing-ratio 0.5 to hide "
-            "half of a whole picture",
+            "a.png: nothing says what is missing; give --mask FILE (white = missing), --mask-box X,Y,W,H, or "
+            "--missing-ratio 0.5 to hide half of a whole picture",
         ),
         (
             ["--mask", "m.png", "--missing-ratio", "0.5"],

@@ -326,8 +326,8 @@ def test_nan_is_missing_in_floats(run, clip):
 def test_nothing_that_says_what_is_missing_is_refused(run):
     refused(
         run(),
-        "a.npy: nothing says what is missing; give --mask PATH (white = missing), or --missing-ratio 0.5 to hide half "
-        "of a whole clip",
+        "a.npy: nothing says what is missing; give --mask PATH (white = missing), --mask-box X,Y,W,H, or "
+        "--missing-ratio 0.5 to hide half of a whole clip",
     )
 
 

@@ -53,9 +53,8 @@ def test_dust_is_found_in_infrared_and_filled(tdc, dtype, first):
     told = " ".join(report["warnings"])
     assert "of its surroundings in the infrared scan is missing" in told
     assert (
-        "scan.tif: is read without its reduced copies or masks on further pages, infrared scan, by which its dust is "
-        "found"
-        in told
+        "scan.tif: is read without its reduced copies or masks on further pages, infrared scan, which only tells where "
+        "dust is" in told
     )
     with tifffile.TiffFile("b.tif") as file:
         assert len(file.pages) == 1

@@ -402,7 +402,8 @@ def from_color(colour, color, *, picture, tolerance=0, dilate=0, lossy=False):
     if lossy and not tolerance and exact < ALL_BUT * alike:
         warnings = (
             f"{picture}: {exact} pixels have the color {color} and {alike - exact} more but for {FAINT} of 255, as "
-            f"JPEG changes colors; if those are missing too, give `mask_tolerance={FAINT}`",
+            f"JPEG changes colors; if those are missing too, give `mask_tolerance={FAINT}`, and more, with "
+            "`mask_dilate=2`, where a rim of the color stays",
         )
     return Mask(~missing, warnings=warnings)
 

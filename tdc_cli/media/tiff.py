@@ -119,7 +119,7 @@ def decode(content, path, chosen=None):
         left += [COPIES] * bool(copies) + [FURTHER] * (not chosen.all and len(pages) > 1 + (scan is not None))
         if scan is not None:
             more["infrared"] = decode_page(file, scan, path).values
-            left.append("infrared scan, by which its dust is found")
+            left.append("infrared scan, which only tells where dust is")
     found = made.metadata | more
     return _with_nodata(replace(made, metadata=found, notes=(*made.notes, *metadata.left_out(path, left))))
 

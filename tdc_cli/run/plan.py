@@ -341,4 +341,7 @@ def _ways(kind, has_alpha):
         )
     what, name = ("picture", "FILE") if kind == PICTURE else ("clip", "PATH")
     transparent = " (or `mask=alpha`: what is transparent)" if has_alpha else ""
-    return f"`mask={name}` (white = missing){transparent}, or `missing_ratio=0.5` to hide half of a whole {what}"
+    return (
+        f"`mask={name}` (white = missing){transparent}, `mask_box=X,Y,W,H`, or `missing_ratio=0.5` to hide half of a "
+        f"whole {what}"
+    )
