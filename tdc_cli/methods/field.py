@@ -44,11 +44,14 @@ class Shared:
     scale : calibrate.Scale or None
     verdict : dict or None
         See `Completion.held_out`.
+    warnings : tuple of str
+        What the user should know of it.
     """
 
     prior: field.Prior
     scale: calibrate.Scale | None
     verdict: dict | None
+    warnings: tuple
 
 
 def margin(config):
@@ -61,9 +64,10 @@ def share(samples, config, *, rng, monitor=silent):
     samples = [tuple(_flat(a) for a in sample) for sample in samples]
     prior = field.fit([(v, o) for v, o, _ in samples], _noise(config), exponent=config.exponent, steps=config.steps)
     found = [_errors(*sample, prior, config.exponent, rng) for sample in samples]
-    errors, spreads = (np.concatenate(parts) for parts in zip(*found))
+    errors, spreads, count = _pooled(found)
     verdict = None if prior.noise else _verdict(errors, spreads, rng)
-    return Shared(prior, calibrate.fit_scale(errors, spreads), verdict)
+    scale = calibrate.fit_scale(errors, spreads, count=count)
+    return Shared(prior, scale, verdict, calibrate.uncalibrated(scale, errors))
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent, wanted=None, part=None):
@@ -89,10 +93,11 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, wanted=N
         wanted=wanted,
     )
     if part is not None:
-        scale, verdict = part.shared.scale, part.shared.verdict
+        scale, verdict, warnings = part.shared.scale, part.shared.verdict, part.shared.warnings
     else:
-        errors, spreads = _held_out(values, observed, wanted, fitted, rng)
-        scale = calibrate.fit_scale(errors, spreads)
+        errors, spreads, count = _held_out(values, observed, wanted, fitted, rng)
+        scale = calibrate.fit_scale(errors, spreads, count=count)
+        warnings = calibrate.uncalibrated(scale, errors) if not observed.all() else ()
         verdict = None if fitted.noise_variance else _verdict(errors, spreads, rng)
     if scale is not None:
         own = sd[~observed]
@@ -109,6 +114,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, wanted=N
         predictive_sd=np.hypot(sd, noise_std) if noise_std else sd,
         noise_std=noise_std if noise != 0 else None,
         held_out=verdict,
+        warnings=warnings,
     )
 
 
@@ -127,10 +133,18 @@ def _verdict(errors, spreads, rng):
 
 
 def _held_out(values, observed, wanted, fitted, rng):
-    """Errors of held-out entries under the fitted field, and the standard deviations that it gives them, both (n,)."""
+    """Errors of held-out entries under the fitted field, the standard deviations that it gives them, both (n,), and how
+    many of the errors are independent.
+    """
     found = [_errors(values[w], observed[w], wanted[w], fitted, fitted.exponent, rng, fitted.mean[w])
              for w in validation_windows(observed, rng, wanted)]  # fmt: skip
-    return tuple(np.concatenate(parts) for parts in zip(*found))
+    return _pooled(found)
+
+
+def _pooled(found):
+    """What `_errors` found in all windows."""
+    errors, spreads, counts = zip(*found)
+    return np.concatenate(errors), np.concatenate(spreads), sum(counts)
 
 
 def _errors(values, observed, wanted, known, exponent, rng, start=None):
@@ -147,4 +161,4 @@ def _errors(values, observed, wanted, known, exponent, rng, start=None):
         wanted=wanted | held,
         **like,
     )
-    return (again.mean - values)[held], sd[held]
+    return (again.mean - values)[held], sd[held], calibrate.independent(held)

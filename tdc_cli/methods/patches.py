@@ -171,7 +171,7 @@ def share(samples, config, *, rng, monitor=silent, left_out=None):
             changes.append((finished - draft.result())[worth])
         factor = calibrate.factor_of_last_passes(np.concatenate(changes), errors, noise)
     return replace(first, scale=scale, factor=factor, verdict=_verdict(errors, spreads, noise, rng),
-                   warnings=_uncalibrated(scale, errors))  # fmt: skip
+                   warnings=calibrate.uncalibrated(scale, errors))  # fmt: skip
 
 
 def complete(values, observed, config=Config(), *, rng, monitor=silent, wanted=None, part=None, left_out=None):
@@ -247,7 +247,7 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
         sd=sd,
         predictive_sd=np.sqrt(sd**2 + noise) if noise else sd,
         held_out=_verdict(errors, spreads, noise, rng),
-        warnings=_uncalibrated(scale, errors),
+        warnings=calibrate.uncalibrated(scale, errors),
     )
 
 
@@ -299,11 +299,6 @@ def _used(config, draft, weight):
 
 def _verdict(errors, spreads, noise, rng):
     return {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, noise, rng)}
-
-
-def _uncalibrated(scale, errors):
-    few = f"only {len(errors)} observed entries could be held out: the standard deviations are not calibrated"
-    return (few,) if scale is None else ()
 
 
 def _worth(observed, wanted, left_out):

@@ -84,10 +84,8 @@ def complete(values, observed, config, *, rng, monitor, wanted=None):
                 sd[absent] *= calibrate.factor_of_last_passes(changes, errors, variance)
         sd[clip.observed] *= _factor_of_observed(lone_errors, spread[lone], variance) if variance else 0.0
         verdict = {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, variance, rng)}
-        if scale is None and absent.any():
-            warnings.append(
-                f"only {len(errors)} observed entries could be held out: the standard deviations are not calibrated"
-            )
+        if absent.any():
+            warnings.extend(calibrate.uncalibrated(scale, errors))
     used = {
         name: getattr(schedule.draft[0], name) for name in ("size", "members", "window", "stride", "depth", "reach")
     }

@@ -240,6 +240,12 @@ def fit_scale(errors, spreads, noise_variance=0.0, count=math.inf):
     return Scale(centres[distinct], factors[distinct])
 
 
+def uncalibrated(scale, errors):
+    """What to tell, a tuple of str, where so few `errors` of held-out entries gave no `Scale`."""
+    few = f"only {len(errors)} observed entries could be held out: the standard deviations are not calibrated"
+    return (few,) if scale is None else ()
+
+
 def bound(deviations, seen):
     """Bring standard deviations, in place, to at most half the range of the values `seen`: nothing within a range has a
     larger one (Popoviciu's inequality), however little is known of it.
