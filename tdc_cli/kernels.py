@@ -36,9 +36,6 @@ def _or(nothing, read):
 for _name, _nothing in (("_load_index", dict), ("_load_data", lambda: None)):
     setattr(IndexDataCacheFile, _name, _or(_nothing, getattr(IndexDataCacheFile, _name)))
 
-_refused: list[OSError] = []  # errors of a disk that did not take compiled code
-
-
 def _or_not(save):
     """`save` of numba's cache, which leaves compiled code unkept where the disk has no room for it."""
 
@@ -47,7 +44,7 @@ def _or_not(save):
         try:
             save(*args)
         except OSError as error:
-            _refused.append(error)
+            compiled.refused.append(error)
 
     return saving
 
@@ -65,20 +62,9 @@ def _cache_works():
 
 
 # Without such a folder (a read-only package and home) every run compiles anew, which is slow but right.
-CACHE = _cache_works()
+CACHE = compiled.kept = _cache_works()
 # Options of what only other kernels call: without a door for Python it compiles a fifth faster.
 INNER = {"cache": CACHE, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-
-
-def not_kept():
-    """In words, that compiled code could not be kept; empty where it was."""
-    if CACHE and not _refused:
-        return ""
-    why = f" ({_refused[0].strerror})" if _refused else ""
-    return (
-        f"compiled code cannot be kept{why}, so every run compiles anew: set NUMBA_CACHE_DIR to a folder that can be "
-        "written and has 20 MB of room"
-    )
 
 
 class _Listener(event.Listener):

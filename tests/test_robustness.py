@@ -19,7 +19,7 @@ from conftest import pixels, report_of, smooth
 from PIL import Image
 
 import tdc_cli
-from tdc_cli.methods import biharmonic
+from tdc_cli import compiled
 
 SCRIPT = str(Path(sys.executable).with_name("tdc"))
 COMPLETE = ["complete-image", "a.png", "-o", "b.png", "--method", "biharmonic"]
@@ -252,7 +252,7 @@ def test_kernels_are_compiled_where_they_cannot_be_kept(read_only):
 def test_a_disk_without_room_for_compiled_code_does_not_end_the_run(folder):
     """A small kernel of its own, and files of at most 100 bytes."""
     Path("tried.py").write_text(
-        "import resource\nfrom tdc_cli.kernels import njit, not_kept\n"
+        "import resource\nfrom tdc_cli.compiled import not_kept\nfrom tdc_cli.kernels import njit\n"
         "print(bool(not_kept()))\nresource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
         "@njit(cache=True)\ndef twice(x):\n    return 2 * x\nprint(twice(21), not_kept())\n"
     )
@@ -263,16 +263,13 @@ def test_a_disk_without_room_for_compiled_code_does_not_end_the_run(folder):
     # Through a pipe, since the limit also holds for a file that takes standard output.
     run = subprocess.run([sys.executable, "tried.py"], env=environment, capture_output=True, text=True, timeout=120)
     assert run.stderr == "" and run.stdout.startswith(
-        "False\n42 compiled code cannot be kept (File too large), so every run compiles anew: set NUMBA_CACHE_DIR"
+        "False\n42 ('compiled code cannot be kept (File too large), so every run compiles anew: set NUMBA_CACHE_DIR"
     )
     assert [path.name for path in Path("kept").rglob("*") if path.is_file()] == []
 
 
 def test_that_compiled_code_is_not_kept_is_noted_once(complete, monkeypatch):
-    from tdc_cli import kernels
-
-    monkeypatch.setattr(kernels, "CACHE", False)
-    monkeypatch.setattr(biharmonic, "warm_up", lambda order, config, missing: None, raising=False)
+    monkeypatch.setattr(compiled, "kept", False)
     result = complete("--missing-ratio", "0.2")
     assert result.exit_code == 0 and result.stderr.count("set NUMBA_CACHE_DIR to a folder that can be written") == 1
 

@@ -6,6 +6,7 @@ import re
 import click
 
 from .. import interrupts
+from ..compiled import not_kept
 from . import options
 from .progress import shown
 from .streams import echo
@@ -98,8 +99,6 @@ def _of_cluster(batch, address, threads, dry_run):
 def tell_compilation(seconds):
     """Say where the time went, if much of it went into compiling."""
     if seconds > LONG_COMPILATION:
-        from ..kernels import not_kept
-
         later = "" if not_kept() else ", which later runs need not do again"
         echo(f"tdc: note: {seconds:.0f} s went into compiling{later}", err=True)
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from .. import methods, metrics
+from ..compiled import not_kept
 from ..errors import NumericalError
 from ..methods.solve import solve as completion_of
 
@@ -34,19 +35,10 @@ def warm_up(method, config, order, missing):
         Number of modes.
     missing : float
         Share of the entries that are missing.
-
-    Returns
-    -------
-    notes : tuple of str
-        What the user should know about it.
     """
     module = method.load()
-    if not hasattr(module, "warm_up"):
-        return ()
-    from ..kernels import not_kept
-
-    module.warm_up(order, config, missing)
-    return tuple(filter(None, [not_kept()]))
+    if hasattr(module, "warm_up"):
+        module.warm_up(order, config, missing)
 
 
 def complete(method, config, values, observed, *, rng, path, monitor=methods.silent, **further):
@@ -63,11 +55,11 @@ def complete(method, config, values, observed, *, rng, path, monitor=methods.sil
         zero = np.zeros(values.shape) if method.uncertainty else None
         return methods.Completion(mean=values, interval_sd=zero, uncertainty=zero, parameters=asdict(config)), 0.0
     start = time.perf_counter()
-    notes = warm_up(method, config, values.ndim, 1 - observed.mean())
+    warm_up(method, config, values.ndim, 1 - observed.mean())
     compiling = time.perf_counter() - start
     done = apply(method, config, values, observed, rng=rng, path=path, monitor=monitor, **further)
     sd = uncertainty(done, config, observed)
-    return replace(done, uncertainty=sd, warnings=(*done.warnings, *notes)), compiling
+    return replace(done, uncertainty=sd, warnings=(*done.warnings, *not_kept())), compiling
 
 
 def apply(method, config, values, observed, *, path, **how):

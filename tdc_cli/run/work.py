@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import interrupts, methods
+from ..compiled import not_kept
 from ..errors import WorkerLost
 from ..methods.solve import share
 from . import threads
@@ -62,7 +63,7 @@ def solve(plan, monitor=methods.silent, executor=None):
     with threads.limited(plan.request.threads):
         start = time.perf_counter()
         with interrupts.heard():
-            notes = warm_up(plan.method, plan.config, plan.order, plan.missing["ratio"])
+            warm_up(plan.method, plan.config, plan.order, plan.missing["ratio"])
         seconds = time.perf_counter() - start
         shared = _shared(plan, monitor)
         progress = _Progress(plan, left, monitor)
@@ -71,7 +72,7 @@ def solve(plan, monitor=methods.silent, executor=None):
         for region, done in _worked_on(calls, executor, min(plan.workers, len(left)), progress):
             plan.store.save(region, done.values, done.sd, done.facts, done.invented)
             progress.done(region)
-    return Work(seconds, notes)
+    return Work(seconds, not_kept())
 
 
 def _worked_on(calls, executor, workers, progress):
