@@ -845,6 +845,24 @@ def test_where_few_errors_are_independent_a_small_weight_of_the_global_model_is_
     assert found[0] == pytest.approx(weight) and (found[1] is None) == (weight == 0)
 
 
+@pytest.mark.parametrize(
+    "hole, left_out, asked",
+    [
+        (np.s_[10:22, 10:22], None, True),
+        (np.s_[20:21, 5:60], None, False),
+        (np.s_[10:22, 10:22], lambda missing: np.zeros_like(missing), False),
+    ],
+    ids=["deep", "thin", "deep, its core left to others"],
+)
+def test_where_little_is_missing_the_global_model_is_asked_about_deep_holes_alone(monkeypatch, hole, left_out, asked):
+    starts = []
+    monkeypatch.setattr(patches, "_global_part", lambda *args: starts.append(args[4].start) or (0.0, None))
+    truth, observed = rng(0).random((64, 64, 1)), np.ones((64, 64, 1), dtype=bool)
+    observed[hole] = False
+    patches.complete(holed(truth, observed), observed, patches.Config(passes=2), rng=rng(1), left_out=left_out)
+    assert starts == ["auto" if asked else "field"]
+
+
 def test_no_standard_deviation_is_larger_than_half_the_range_of_what_is_seen():
     sd = np.array([[0.2, 3.0]])
     calibrate.bound(sd, np.array([1.0, -1.5, 0.5]))

@@ -167,9 +167,9 @@ class Tuned:
     # square of the side.
     most_global: int = 4_000_000
     longest_global: int = 4000
-    # Where less than this share is missing, what is known nearby tells more than a model of the whole, whose time does
-    # not shrink with the holes: a grey picture of 256 x 256 with scratches over 5 % took 23 s with it, and got no
-    # weight.
+    # Where less than this share is missing and holes are not deep, what is known nearby tells more than a model of the
+    # whole, whose time does not shrink with the holes: a grey picture of 256 x 256 with scratches over 5 % took 23 s
+    # with it, and got no weight. In deep holes, of which nothing nearby tells, it can: facade beneath blocks.
     least_missing_global: float = 0.1
 
 
@@ -190,11 +190,14 @@ class Schedule:
     strokes : bool
         Whether the holes are strokes. There what the last passes better is not taken out of the standard deviations:
         they change what is alike in a whole hole, and with it its error, not every entry by itself.
+    deep : bool
+        Whether these are deep.
     """
 
     draft: tuple
     finish: tuple
     strokes: bool = False
+    deep: bool = False
 
     @property
     def passes(self):
@@ -261,6 +264,7 @@ def schedule_for(observed, config, wanted=None):
         _without_empty(main, wider),
         _without_empty(again, wide_end, _denser(finer, fine, TUNED.dense, config)),
         strokes,
+        deep,
     )
     return schedule.changed(uncertain=True) if sparse else schedule
 
