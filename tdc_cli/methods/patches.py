@@ -207,8 +207,9 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     schedule = schedule_for(observed, config, wanted)
     windows = validation_windows(observed, rng, wanted) if config.calibrate or config.start == "auto" else []
     worth = _worth(observed, wanted, left_out)
-    few = worth.mean() < TUNED.least_missing_global and (left_out is not None or not schedule.deep)
-    hopeless = max(values.shape[:2]) > TUNED.longest_global or few
+    alone = schedule.deep and left_out is None
+    least = TUNED.least_missing_deep if alone else TUNED.least_missing_global
+    hopeless = max(values.shape[:2]) > TUNED.longest_global or worth.mean() < least
     if config.start == "auto" and (len(windows) > 1 or hopeless):
         config = replace(config, start="field")
         windows = windows if config.calibrate else []

@@ -167,10 +167,11 @@ class Tuned:
     # square of the side.
     most_global: int = 4_000_000
     longest_global: int = 4000
-    # Where less than this share is missing and holes are not deep, what is known nearby tells more than a model of the
-    # whole, whose time does not shrink with the holes: a grey picture of 256 x 256 with scratches over 5 % took 23 s
-    # with it, and got no weight. In deep holes, of which nothing nearby tells, it can: facade beneath blocks.
+    # Where less than this share is missing, what is known nearby tells more than a model of the whole, whose time does
+    # not shrink with the holes: a grey picture of 256 x 256 with scratches over 5 % took 23 s with it, and got no
+    # weight. Of deep holes, about which nothing nearby tells, a smaller share will do: facade beneath blocks.
     least_missing_global: float = 0.1
+    least_missing_deep: float = 0.05
 
 
 TUNED = Tuned()
