@@ -13,7 +13,7 @@ refused: list[OSError] = []
 
 
 def not_kept():
-    """What to tell, a tuple of str, where compiled code could not be kept; nothing compiled is kept well."""
+    """What to tell, a tuple of str, where compiled code could not be kept."""
     if kept and not refused:
         return ()
     why = f" ({refused[0].strerror})" if refused else ""

@@ -102,15 +102,15 @@ def _moved_pieces(absent, observed, count, rng):
         shift = [rng.integers(max(1, min(PIECE, n // 3)), n) for n in (height, width)]
         place = np.roll(pieces, shift, axis=(0, 1))
         moved = np.roll(absent, shift, axis=(0, 1)) & observed & ~held
-        near = distance_transform_cdt(~(absent | held).all(axis=2), "chessboard") <= APART
         # In the end, where holes leave no room for such a distance, pieces are cut by them alone.
-        apart = number < MOST_MOVES // 2
-        if apart:
-            moved[near & ((place > whole) | (not thin))] = False
+        if number < MOST_MOVES // 2:
+            near = distance_transform_cdt(~(absent | held).all(axis=2), "chessboard") <= APART
+            lost = near & (place > whole)
+            if not thin:
+                meeting = np.unique(place[near])
+                lost |= np.isin(place, meeting[meeting <= whole])
+            moved[lost] = False
         covers = np.bincount(place.ravel(), moved.sum(axis=2).ravel())
-        if apart and not thin:
-            meeting = np.unique(place[near])
-            covers[meeting[meeting <= whole]] = 0
         order = rng.permutation(np.flatnonzero(covers))
         before = np.cumsum(covers[order]) - covers[order]
         held |= moved & np.isin(place, order[before < left])[..., None]
