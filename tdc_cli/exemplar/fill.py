@@ -32,10 +32,13 @@ COARSEST_DEPTH, COARSEST_PATCHES = 4, 3
 # A scale is left out where there are fewer sources than this share of the patches to be filled: a narrow margin around
 # a hole is lost there.
 FEWEST_SOURCES = 0.5
-# So is one whose sources tell less of the known part of the patches at the rim of the hole than their own mean does, if
-# those of the finest leave less than this share of its variance: narrow stripes are gone there, or a narrow margin that
-# shows what the hole is in.
-TOLD = 0.5
+# Stripes and margins narrower than a patch of a scale are gone there, and what its sources leave of the variance of the
+# known part of the patches around the hole tells. Where it is so many times what those of a finer scale leave, the hole
+# is filled from that one, too: scales are passed over as long as the next leaves at most GAINED of what one leaves.
+DOUBTFUL, GAINED = 2.5, 0.8
+# That is taken if what it leaves of the variance of all patches, and of those at the rim, is at most this share of what
+# is left from the coarsest scale.
+BETTER = 0.75
 # Distances of the neighbours whose sources a patch tries.
 JUMPS = np.array([1, 2, 4, 8])
 # Sweeps of PatchMatch between two votes, and where nothing is known of the sources before.
@@ -99,9 +102,12 @@ def fill(values, hole, blank, copyable, *, rng, tell):
     Filled
     """
     known = ~(hole | blank)
-    levels = _levels(values, hole, blank, copyable, rng.spawn(1)[0])
-    level = levels[0]
-    sources, votes = _solve(levels, rng, tell)
+    ways = _ways(values, hole, blank, copyable, rng.spawn(1)[0])
+    level, sources, votes, left = _solve(ways[0](), rng, lambda share: tell(0.9 * share / len(ways)))
+    for finer in ways[1:]:
+        other = _solve(finer(), rng.spawn(1)[0], lambda share: tell(0.45 * (1 + share)))
+        if all(there <= BETTER * here for there, here in zip(other[-1], left, strict=True)):
+            level, sources, votes, left = other
     origins = _origins(level, sources, votes)
     # Scattered pixels may be out of reach of every patch that is known in its middle alone.
     if (origins < 0).any():
@@ -114,42 +120,59 @@ def fill(values, hole, blank, copyable, *, rng, tell):
     return Filled(level.pixels, origins, made, spread)
 
 
-def _levels(values, hole, blank, copyable, rng):
+def _ways(values, hole, blank, copyable, rng):
+    """From what scales to fill a hole: functions that return its levels, one or, where it is doubtful, two."""
     size = min(SIZE, (min(hole.shape) - 1) // 2 * 2 + 1)
     depth = planes.nearest(~hole)[0].max()
     coarser = max(0, math.ceil(math.log2(depth / COARSEST_DEPTH)))
     room = max(0, math.floor(math.log2(min(hole.shape) / (COARSEST_PATCHES * size))))
 
     def built(count):
+        # The textures are as wide as what the coarsest scale can show.
         return build(layers(values, ~(hole | blank), 2 ** (count - 1) + 1), hole, blank, copyable, size, count)
 
     levels = built(1 + min(coarser, room))
-    while len(levels) > 1:
-        if np.count_nonzero(levels[-1].allowed) < FEWEST_SOURCES * len(levels[-1].targets):
-            levels.pop()
-        elif _left_open(levels[-1], rng) > 1 and _left_open(levels[0], rng) < TOLD:
-            # What is too narrow for a scale is so for the textures of its width.
-            levels = built(len(levels) - 1)
-        else:
+    while len(levels) > 1 and np.count_nonzero(levels[-1].allowed) < FEWEST_SOURCES * len(levels[-1].targets):
+        levels.pop()
+    count = len(levels)
+    left = [_left_open(levels[-1], rng)]
+    while len(left) < count:
+        left.append(_left_open(levels[-1 - len(left)], rng))
+        if left[-1] > GAINED * left[-2]:
+            left.pop()
             break
-    return levels
+    ways = [lambda: levels]
+    if left[0] > DOUBTFUL * left[-1]:
+        ways.append(lambda: built(count + 1 - len(left)))
+    return ways
 
 
 def _left_open(level, rng):
     """Share that the best sources leave of the variance of the patches around the hole, as far as they are known."""
-    half, width = level.size // 2, level.hole.shape[1]
-    targets = level.targets[level.depth.ravel()[level.targets + half * width + half] == 0]
     known, nowhere = ~(level.hole | level.blank), np.full(level.hole.size, -1, np.int32)
-    _, costs = _search(level, known.astype(np.int16), targets, nowhere, np.zeros(level.hole.size, np.float32), rng)
-    height = level.hole.shape[0]
-    middles = planes.patch_variance(level.layers, known, 1)[half : height - half, half : width - half]
-    variance = _at_corners(middles, level)[targets] / level.layers.shape[2]
+    variance, depth = _of_targets(level, known)
+    around = depth == 0
+    _, costs = _search(
+        level, known.astype(np.int16), level.targets[around], nowhere, np.zeros(level.hole.size, np.float32), rng
+    )
     found = np.isfinite(costs)
-    return costs[found].sum() / max(variance[found].sum(), np.finfo(np.float32).tiny)
+    return costs[found].sum() / max(variance[around][found].sum(), np.finfo(np.float32).tiny)
+
+
+def _of_targets(level, known):
+    """Variance within the targets, as far as they are `known`, in the units of costs, and the depth of their middles in
+    the hole.
+    """
+    half, width = level.size // 2, level.hole.shape[1]
+    middles = level.targets + half * width + half
+    variance = planes.patch_variance(level.layers, known, 1).ravel() / level.layers.shape[2]
+    return variance[middles], level.depth.ravel()[middles]
 
 
 def _solve(levels, rng, tell):
-    """Sources of all targets at the finest scale, (H * W,) int32, and the weights of their votes, (H * W,) float32."""
+    """The finest scale, filled; sources of all its targets, (H * W,) int32; the weights of their votes, (H * W,)
+    float32; and what the sources leave of the variance, as of `_left_by`.
+    """
     work = np.cumsum([len(level.targets) for level in reversed(levels)])
     for k, level in enumerate(reversed(levels)):
         if k == 0:
@@ -174,8 +197,18 @@ def _solve(levels, rng, tell):
             votes = _votes(level, level.targets, costs)
             if _vote(level, sources, votes, level.pixels) < SETTLED:
                 break
-        tell(0.9 * work[k] / work[-1])
-    return sources, votes
+        tell(work[k] / work[-1])
+    return level, sources, votes, _left_by(level, costs)
+
+
+def _left_by(level, costs):
+    """Shares that the sources of all targets leave of the variance within patches: at the rim of the hole, and of all.
+
+    Shares, since a hole filled with what is smooth costs little wherever it does not meet what is around.
+    """
+    variance, depth = _of_targets(level, ~level.blank)
+    found, rim = np.isfinite(costs), depth <= level.size // 2
+    return [costs[which].sum() / max(variance[which].sum(), np.finfo(np.float32).tiny) for which in (found & rim, found)]
 
 
 def _peel(level, favour, rng):
