@@ -36,7 +36,10 @@ FEWEST_SOURCES = 0.5
 # known part of the patches around the hole tells. Where it is so many times what those of a finer scale leave, the hole
 # is filled from that one, too: scales are passed over as long as the next leaves at most GAINED of what one leaves.
 DOUBTFUL, GAINED = 2.5, 0.8
-# That is taken if what it leaves of the variance of all patches, and of those at the rim, is at most this share of what
+# A hole is many patches deep there, and what is told badly must not go far: of its rim this share is filled at a time, the
+# best told first; variances below that of rounding tell nothing.
+AT_ONCE, ROUNDED = 0.5, 1.0
+# It is taken if what it leaves of the variance of all patches, and of those at the rim, is at most this share of what
 # is left from the coarsest scale.
 BETTER = 0.75
 # Distances of the neighbours whose sources a patch tries.
@@ -103,9 +106,9 @@ def fill(values, hole, blank, copyable, *, rng, tell):
     """
     known = ~(hole | blank)
     ways = _ways(values, hole, blank, copyable, rng.spawn(1)[0])
-    level, sources, votes, left = _solve(ways[0](), rng, lambda share: tell(0.9 * share / len(ways)))
+    level, sources, votes, left = _solve(ways[0](), 1, rng, lambda share: tell(0.9 * share / len(ways)))
     for finer in ways[1:]:
-        other = _solve(finer(), rng.spawn(1)[0], lambda share: tell(0.45 * (1 + share)))
+        other = _solve(finer(), AT_ONCE, rng.spawn(1)[0], lambda share: tell(0.45 * (1 + share)))
         if all(there <= BETTER * here for there, here in zip(other[-1], left, strict=True)):
             level, sources, votes, left = other
     origins = _origins(level, sources, votes)
@@ -150,7 +153,7 @@ def _ways(values, hole, blank, copyable, rng):
 def _left_open(level, rng):
     """Share that the best sources leave of the variance of the patches around the hole, as far as they are known."""
     known, nowhere = ~(level.hole | level.blank), np.full(level.hole.size, -1, np.int32)
-    variance, depth = _of_targets(level, known)
+    variance, depth = _of_patches(level, known, level.targets)
     around = depth == 0
     _, costs = _search(
         level, known.astype(np.int16), level.targets[around], nowhere, np.zeros(level.hole.size, np.float32), rng
@@ -159,17 +162,17 @@ def _left_open(level, rng):
     return costs[found].sum() / max(variance[around][found].sum(), np.finfo(np.float32).tiny)
 
 
-def _of_targets(level, known):
-    """Variance within the targets, as far as they are `known`, in the units of costs, and the depth of their middles in
-    the hole.
+def _of_patches(level, known, corners):
+    """Variance within the patches at `corners`, as far as they are `known`, in the units of costs, and the depth of
+    their middles in the hole.
     """
     half, width = level.size // 2, level.hole.shape[1]
-    middles = level.targets + half * width + half
+    middles = corners + half * width + half
     variance = planes.patch_variance(level.layers, known, 1).ravel() / level.layers.shape[2]
     return variance[middles], level.depth.ravel()[middles]
 
 
-def _solve(levels, rng, tell):
+def _solve(levels, share, rng, tell):
     """The finest scale, filled; sources of all its targets, (H * W,) int32; the weights of their votes, (H * W,)
     float32; and what the sources leave of the variance, as of `_left_by`.
     """
@@ -177,7 +180,7 @@ def _solve(levels, rng, tell):
     for k, level in enumerate(reversed(levels)):
         if k == 0:
             foreign = _foreign(level)
-            sources = _peel(level, -foreign, rng)
+            sources = _peel(level, -foreign, share, rng)
             rounds = COARSE_ROUNDS
         else:
             sources = _finer(levels[-k], level, sources)
@@ -206,27 +209,35 @@ def _left_by(level, costs):
 
     Shares, since a hole filled with what is smooth costs little wherever it does not meet what is around.
     """
-    variance, depth = _of_targets(level, ~level.blank)
+    variance, depth = _of_patches(level, ~level.blank, level.targets)
     found, rim = np.isfinite(costs), depth <= level.size // 2
     return [costs[which].sum() / max(variance[which].sum(), np.finfo(np.float32).tiny) for which in (found & rim, found)]
 
 
-def _peel(level, favour, rng):
-    """Fill the hole from its rim inwards, ring by ring, comparing what is known or filled alone; returns sources."""
+def _peel(level, favour, share, rng):
+    """Fill the hole from its rim inwards, comparing what is known or filled alone: ring by ring, or of the rim the
+    `share` first that its sources tell best; returns sources.
+    """
     (height, width), half = level.hole.shape, level.size // 2
     sources = np.full(level.hole.size, -1, np.int32)
-    weights = (~(level.hole | level.blank)).astype(np.int16)
-    for ring in range(1, math.ceil(level.depth.max()) + 1):
-        rows, columns = np.nonzero((level.depth > ring - 1) & (level.depth <= ring))
-        if not len(rows):
-            continue
-        # Patches with their middle in the ring, or as near to it as the picture lets them.
-        targets = np.unique(
-            np.clip(rows - half, 0, height - level.size) * width + np.clip(columns - half, 0, width - level.size)
+    known, left = ~(level.hole | level.blank), level.hole.copy()
+    while left.any():
+        rim = left & planes.grown(known, 3) if share < 1 else np.zeros_like(left)
+        if not rim.any():
+            rim = left & (level.depth <= math.ceil(level.depth[left].min()))
+        rows, columns = np.nonzero(rim)
+        # Patches with their middle at the rim, or as near to it as the picture lets them.
+        targets, which = np.unique(
+            np.clip(rows - half, 0, height - level.size) * width + np.clip(columns - half, 0, width - level.size),
+            return_inverse=True,
         )
-        sources, costs = _search(level, weights, targets, sources, favour, rng)
+        sources, costs = _search(level, known.astype(np.int16), targets, sources, favour, rng)
+        if share < 1:
+            open_ = costs / (_of_patches(level, known, targets)[0] + ROUNDED)
+            told = open_ <= np.quantile(open_, share)
+            targets, costs, rows, columns = targets[told], costs[told], rows[told[which]], columns[told[which]]
         _vote(level, sources, _votes(level, targets, costs), rows * width + columns)
-        weights[rows, columns] = 1
+        known[rows, columns], left[rows, columns] = True, False
     return sources
 
 
