@@ -32,16 +32,15 @@ COARSEST_DEPTH, COARSEST_PATCHES = 4, 3
 # A scale is left out where there are fewer sources than this share of the patches to be filled: a narrow margin around
 # a hole is lost there.
 FEWEST_SOURCES = 0.5
-# Stripes and margins narrower than a patch of a scale are gone there, and what its sources leave of the variance of the
-# known part of the patches around the hole tells. Where it is so many times what those of a finer scale leave, the hole
-# is filled from that one, too: scales are passed over as long as the next leaves at most GAINED of what one leaves.
-DOUBTFUL, GAINED = 2.5, 0.8
-# A hole is many patches deep there, and what is told badly must not go far: of its rim this share is filled at a time, the
-# best told first; variances below that of rounding tell nothing.
+# Stripes and margins narrower than a patch of a scale are gone there, which what its sources leave of the variance of
+# the known part of the patches around the hole tells. Scales are passed over as long as the next leaves at most GAINED
+# of what one leaves; where the coarsest leaves all, or DOUBTFUL times what the last of them does, the hole is filled
+# from that one, too. Of the two the finer is taken if its sources leave at most BETTER of what the others leave, of the
+# variance of all patches and of those at the rim of the hole.
+GAINED, DOUBTFUL, BETTER = 0.8, 2.5, 0.8
+# From a finer scale a hole is many patches deep, and what is told badly must not go far: of its rim this share is
+# filled at a time, the best told first. Variances near that of rounding tell nothing.
 AT_ONCE, ROUNDED = 0.5, 1.0
-# It is taken if what it leaves of the variance of all patches, and of those at the rim, is at most this share of what
-# is left from the coarsest scale.
-BETTER = 0.75
 # Distances of the neighbours whose sources a patch tries.
 JUMPS = np.array([1, 2, 4, 8])
 # Sweeps of PatchMatch between two votes, and where nothing is known of the sources before.
@@ -105,12 +104,13 @@ def fill(values, hole, blank, copyable, *, rng, tell):
     Filled
     """
     known = ~(hole | blank)
-    ways = _ways(values, hole, blank, copyable, rng.spawn(1)[0])
-    level, sources, votes, left = _solve(ways[0](), 1, rng, lambda share: tell(0.9 * share / len(ways)))
-    for finer in ways[1:]:
-        other = _solve(finer(), AT_ONCE, rng.spawn(1)[0], lambda share: tell(0.45 * (1 + share)))
-        if all(there <= BETTER * here for there, here in zip(other[-1], left, strict=True)):
-            level, sources, votes, left = other
+    levels, finer = _scales(values, hole, blank, copyable, rng.spawn(1)[0])
+    part = 0.9 if finer is None else 0.45
+    level, sources, votes, costs = _solve(levels, 1, rng, lambda share: tell(part * share))
+    if finer is not None:
+        other = _solve(finer(), AT_ONCE, rng.spawn(1)[0], lambda share: tell(part * (1 + share)))
+        if (_left_by(other[0], other[-1]) <= BETTER * _left_by(level, costs)).all():
+            level, sources, votes, _ = other
     origins = _origins(level, sources, votes)
     # Scattered pixels may be out of reach of every patch that is known in its middle alone.
     if (origins < 0).any():
@@ -123,8 +123,10 @@ def fill(values, hole, blank, copyable, *, rng, tell):
     return Filled(level.pixels, origins, made, spread)
 
 
-def _ways(values, hole, blank, copyable, rng):
-    """From what scales to fill a hole: functions that return its levels, one or, where it is doubtful, two."""
+def _scales(values, hole, blank, copyable, rng):
+    """The scales to fill a hole from and, where it is doubtful whether the coarsest should be among them, a function
+    that returns those without; else None.
+    """
     size = min(SIZE, (min(hole.shape) - 1) // 2 * 2 + 1)
     depth = planes.nearest(~hole)[0].max()
     coarser = max(0, math.ceil(math.log2(depth / COARSEST_DEPTH)))
@@ -144,10 +146,8 @@ def _ways(values, hole, blank, copyable, rng):
         if left[-1] > GAINED * left[-2]:
             left.pop()
             break
-    ways = [lambda: levels]
-    if left[0] > DOUBTFUL * left[-1]:
-        ways.append(lambda: built(count + 1 - len(left)))
-    return ways
+    doubtful = len(left) > 1 and left[0] > min(1.0, DOUBTFUL * left[-1])
+    return levels, (lambda: built(count + 1 - len(left))) if doubtful else None
 
 
 def _left_open(level, rng):
@@ -158,8 +158,7 @@ def _left_open(level, rng):
     _, costs = _search(
         level, known.astype(np.int16), level.targets[around], nowhere, np.zeros(level.hole.size, np.float32), rng
     )
-    found = np.isfinite(costs)
-    return costs[found].sum() / max(variance[around][found].sum(), np.finfo(np.float32).tiny)
+    return _share(costs, variance[around], np.isfinite(costs))
 
 
 def _of_patches(level, known, corners):
@@ -174,7 +173,7 @@ def _of_patches(level, known, corners):
 
 def _solve(levels, share, rng, tell):
     """The finest scale, filled; sources of all its targets, (H * W,) int32; the weights of their votes, (H * W,)
-    float32; and what the sources leave of the variance, as of `_left_by`.
+    float32; and their costs, (T,) float32.
     """
     work = np.cumsum([len(level.targets) for level in reversed(levels)])
     for k, level in enumerate(reversed(levels)):
@@ -201,17 +200,21 @@ def _solve(levels, share, rng, tell):
             if _vote(level, sources, votes, level.pixels) < SETTLED:
                 break
         tell(work[k] / work[-1])
-    return level, sources, votes, _left_by(level, costs)
+    return level, sources, votes, costs
 
 
 def _left_by(level, costs):
-    """Shares that the sources of all targets leave of the variance within patches: at the rim of the hole, and of all.
+    """Shares that sources of all targets leave of the variance within patches, (2,): of those at the rim, and of all.
 
     Shares, since a hole filled with what is smooth costs little wherever it does not meet what is around.
     """
     variance, depth = _of_patches(level, ~level.blank, level.targets)
     found, rim = np.isfinite(costs), depth <= level.size // 2
-    return [costs[which].sum() / max(variance[which].sum(), np.finfo(np.float32).tiny) for which in (found & rim, found)]
+    return np.array([_share(costs, variance, which) for which in (found & rim, found)])
+
+
+def _share(costs, variance, which):
+    return costs[which].sum() / max(variance[which].sum(), np.finfo(np.float32).tiny)
 
 
 def _peel(level, favour, share, rng):
