@@ -32,10 +32,15 @@ COARSEST_DEPTH, COARSEST_PATCHES = 4, 3
 # A scale is left out where there are fewer sources than this share of the patches to be filled: a narrow margin around
 # a hole is lost there.
 FEWEST_SOURCES = 0.5
-# So is one whose sources tell less of the known part of the patches at the rim of the hole than their own mean does, if
-# those of the finest leave less than this share of its variance: narrow stripes are gone there, or a narrow margin that
-# shows what the hole is in.
-TOLD = 0.5
+# Stripes and margins narrower than a patch of a scale are gone there, which what its sources leave of the variance of
+# the known part of the patches around the hole tells. Scales are passed over as long as the next leaves at most GAINED
+# of what one leaves; where the coarsest leaves all, or DOUBTFUL times what the last of them does, the hole is filled
+# from that one, too. Of the two the finer is taken if its sources leave at most BETTER of what the others leave, of the
+# variance of all patches and of those at the rim of the hole.
+GAINED, DOUBTFUL, BETTER = 0.8, 2.5, 0.8
+# From a finer scale a hole is many patches deep, and what is told badly must not go far: of its rim this share is
+# filled at a time, the best told first. Variances near that of rounding tell nothing.
+AT_ONCE, ROUNDED = 0.5, 1.0
 # Distances of the neighbours whose sources a patch tries.
 JUMPS = np.array([1, 2, 4, 8])
 # Sweeps of PatchMatch between two votes, and where nothing is known of the sources before.
@@ -99,9 +104,13 @@ def fill(values, hole, blank, copyable, *, rng, tell):
     Filled
     """
     known = ~(hole | blank)
-    levels = _levels(values, hole, blank, copyable, rng.spawn(1)[0])
-    level = levels[0]
-    sources, votes = _solve(levels, rng, tell)
+    levels, finer = _scales(values, hole, blank, copyable, rng.spawn(1)[0])
+    part = 0.9 if finer is None else 0.45
+    level, sources, votes, costs = _solve(levels, 1, rng, lambda share: tell(part * share))
+    if finer is not None:
+        other = _solve(finer(), AT_ONCE, rng.spawn(1)[0], lambda share: tell(part * (1 + share)))
+        if (_left_by(other[0], other[-1]) <= BETTER * _left_by(level, costs)).all():
+            level, sources, votes, _ = other
     origins = _origins(level, sources, votes)
     # Scattered pixels may be out of reach of every patch that is known in its middle alone.
     if (origins < 0).any():
@@ -114,47 +123,63 @@ def fill(values, hole, blank, copyable, *, rng, tell):
     return Filled(level.pixels, origins, made, spread)
 
 
-def _levels(values, hole, blank, copyable, rng):
+def _scales(values, hole, blank, copyable, rng):
+    """The scales to fill a hole from and, where it is doubtful whether the coarsest should be among them, a function
+    that returns those without; else None.
+    """
     size = min(SIZE, (min(hole.shape) - 1) // 2 * 2 + 1)
     depth = planes.nearest(~hole)[0].max()
     coarser = max(0, math.ceil(math.log2(depth / COARSEST_DEPTH)))
     room = max(0, math.floor(math.log2(min(hole.shape) / (COARSEST_PATCHES * size))))
 
     def built(count):
+        # The textures are as wide as what the coarsest scale can show.
         return build(layers(values, ~(hole | blank), 2 ** (count - 1) + 1), hole, blank, copyable, size, count)
 
     levels = built(1 + min(coarser, room))
-    while len(levels) > 1:
-        if np.count_nonzero(levels[-1].allowed) < FEWEST_SOURCES * len(levels[-1].targets):
-            levels.pop()
-        elif _left_open(levels[-1], rng) > 1 and _left_open(levels[0], rng) < TOLD:
-            # What is too narrow for a scale is so for the textures of its width.
-            levels = built(len(levels) - 1)
-        else:
+    while len(levels) > 1 and np.count_nonzero(levels[-1].allowed) < FEWEST_SOURCES * len(levels[-1].targets):
+        levels.pop()
+    count = len(levels)
+    left = [_left_open(levels[-1], rng)]
+    while len(left) < count:
+        left.append(_left_open(levels[-1 - len(left)], rng))
+        if left[-1] > GAINED * left[-2]:
+            left.pop()
             break
-    return levels
+    doubtful = len(left) > 1 and left[0] > min(1.0, DOUBTFUL * left[-1])
+    return levels, (lambda: built(count + 1 - len(left))) if doubtful else None
 
 
 def _left_open(level, rng):
     """Share that the best sources leave of the variance of the patches around the hole, as far as they are known."""
-    half, width = level.size // 2, level.hole.shape[1]
-    targets = level.targets[level.depth.ravel()[level.targets + half * width + half] == 0]
     known, nowhere = ~(level.hole | level.blank), np.full(level.hole.size, -1, np.int32)
-    _, costs = _search(level, known.astype(np.int16), targets, nowhere, np.zeros(level.hole.size, np.float32), rng)
-    height = level.hole.shape[0]
-    middles = planes.patch_variance(level.layers, known, 1)[half : height - half, half : width - half]
-    variance = _at_corners(middles, level)[targets] / level.layers.shape[2]
-    found = np.isfinite(costs)
-    return costs[found].sum() / max(variance[found].sum(), np.finfo(np.float32).tiny)
+    variance, depth = _of_patches(level, known, level.targets)
+    around = depth == 0
+    _, costs = _search(
+        level, known.astype(np.int16), level.targets[around], nowhere, np.zeros(level.hole.size, np.float32), rng
+    )
+    return _share(costs, variance[around], np.isfinite(costs))
 
 
-def _solve(levels, rng, tell):
-    """Sources of all targets at the finest scale, (H * W,) int32, and the weights of their votes, (H * W,) float32."""
+def _of_patches(level, known, corners):
+    """Variance within the patches at `corners`, as far as they are `known`, in the units of costs, and the depth of
+    their middles in the hole.
+    """
+    half, width = level.size // 2, level.hole.shape[1]
+    middles = corners + half * width + half
+    variance = planes.patch_variance(level.layers, known, 1).ravel() / level.layers.shape[2]
+    return variance[middles], level.depth.ravel()[middles]
+
+
+def _solve(levels, share, rng, tell):
+    """The finest scale, filled; sources of all its targets, (H * W,) int32; the weights of their votes, (H * W,)
+    float32; and their costs, (T,) float32.
+    """
     work = np.cumsum([len(level.targets) for level in reversed(levels)])
     for k, level in enumerate(reversed(levels)):
         if k == 0:
             foreign = _foreign(level)
-            sources = _peel(level, -foreign, rng)
+            sources = _peel(level, -foreign, share, rng)
             rounds = COARSE_ROUNDS
         else:
             sources = _finer(levels[-k], level, sources)
@@ -174,26 +199,48 @@ def _solve(levels, rng, tell):
             votes = _votes(level, level.targets, costs)
             if _vote(level, sources, votes, level.pixels) < SETTLED:
                 break
-        tell(0.9 * work[k] / work[-1])
-    return sources, votes
+        tell(work[k] / work[-1])
+    return level, sources, votes, costs
 
 
-def _peel(level, favour, rng):
-    """Fill the hole from its rim inwards, ring by ring, comparing what is known or filled alone; returns sources."""
+def _left_by(level, costs):
+    """Shares that sources of all targets leave of the variance within patches, (2,): of those at the rim, and of all.
+
+    Shares, since a hole filled with what is smooth costs little wherever it does not meet what is around.
+    """
+    variance, depth = _of_patches(level, ~level.blank, level.targets)
+    found, rim = np.isfinite(costs), depth <= level.size // 2
+    return np.array([_share(costs, variance, which) for which in (found & rim, found)])
+
+
+def _share(costs, variance, which):
+    return costs[which].sum() / max(variance[which].sum(), np.finfo(np.float32).tiny)
+
+
+def _peel(level, favour, share, rng):
+    """Fill the hole from its rim inwards, comparing what is known or filled alone: ring by ring, or of the rim the
+    `share` first that its sources tell best; returns sources.
+    """
     (height, width), half = level.hole.shape, level.size // 2
     sources = np.full(level.hole.size, -1, np.int32)
-    weights = (~(level.hole | level.blank)).astype(np.int16)
-    for ring in range(1, math.ceil(level.depth.max()) + 1):
-        rows, columns = np.nonzero((level.depth > ring - 1) & (level.depth <= ring))
-        if not len(rows):
-            continue
-        # Patches with their middle in the ring, or as near to it as the picture lets them.
-        targets = np.unique(
-            np.clip(rows - half, 0, height - level.size) * width + np.clip(columns - half, 0, width - level.size)
+    known, left = ~(level.hole | level.blank), level.hole.copy()
+    while left.any():
+        rim = left & planes.grown(known, 3) if share < 1 else np.zeros_like(left)
+        if not rim.any():
+            rim = left & (level.depth <= math.ceil(level.depth[left].min()))
+        rows, columns = np.nonzero(rim)
+        # Patches with their middle at the rim, or as near to it as the picture lets them.
+        targets, which = np.unique(
+            np.clip(rows - half, 0, height - level.size) * width + np.clip(columns - half, 0, width - level.size),
+            return_inverse=True,
         )
-        sources, costs = _search(level, weights, targets, sources, favour, rng)
+        sources, costs = _search(level, known.astype(np.int16), targets, sources, favour, rng)
+        if share < 1:
+            open_ = costs / (_of_patches(level, known, targets)[0] + ROUNDED)
+            told = open_ <= np.quantile(open_, share)
+            targets, costs, rows, columns = targets[told], costs[told], rows[told[which]], columns[told[which]]
         _vote(level, sources, _votes(level, targets, costs), rows * width + columns)
-        weights[rows, columns] = 1
+        known[rows, columns], left[rows, columns] = True, False
     return sources
 
 
