@@ -132,20 +132,16 @@ def kernel_threads(count=None):
     count : int or None
         None leaves the kernels' threads as they are.
     """
-    before = numba.get_num_threads()
-    with library_threads.limited(1, "blas"):
-        numba.set_num_threads(min(count or before, before))
-        try:
-            yield
-        finally:
-            numba.set_num_threads(before)
+    with library_threads.limited(1, "blas"), library_threads.kernels(count):
+        yield
 
 
 def run_shares(kernel, count, share, *arguments, room=tuple):
     """Call ``kernel(first, last, *arguments, *room())`` for parts of ``range(count)``, on as many threads as kernels
     have.
 
-    Where numba itself divides a loop among threads, the loop's body is compiled several times over.
+    Where numba itself divides a loop among threads, the loop's body is compiled several times over, and every run
+    waits for its pool of threads.
 
     Parameters
     ----------
@@ -158,7 +154,7 @@ def run_shares(kernel, count, share, *arguments, room=tuple):
     room : callable
         Gives what a thread works in by itself. Numba compiles every allocation within a kernel for long.
     """
-    threads = numba.get_num_threads()
+    threads = library_threads.of_kernels(numba.config.NUMBA_NUM_THREADS)
     # One thread has one part; several have four each, so that none waits long for the last.
     parts = 1 if threads == 1 else 4 * threads
     length = max(1, -(-count // (parts * share))) * share

@@ -267,7 +267,7 @@ def _offsets(wide, frame, depth, size):
     """Where the entries of a patch are in `wide` of `_with_means`, as a flat array, counted from its place, and after
     them its means; (N,) int64.
     """
-    channels, height, width = len(wide) // 2, *wide.shape[1:]
+    channels, (height, width) = len(wide) // 2, wide.shape[1:]
     steps = (frame * width, height * width, width, 1)
     entries = np.tensordot(steps, np.indices((depth, channels, size, size)), 1)
     return np.concatenate([entries.ravel(), entries[:, :, 0, 0].ravel() + channels * height * width])
