@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import llvmlite.binding
 import numba
 from numba import njit, types
-from numba.core import event
+from numba.core import cgutils, event
 from numba.core.caching import IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
-from numba.extending import get_cython_function_address
+from numba.extending import get_cython_function_address, intrinsic
 
 from . import compiled, library_threads
 
@@ -35,6 +35,7 @@ def _or(nothing, read):
 # What a crash or a full disk has cut short is compiled anew; numba would end every run until somebody removes it.
 for _name, _nothing in (("_load_index", dict), ("_load_data", lambda: None)):
     setattr(IndexDataCacheFile, _name, _or(_nothing, getattr(IndexDataCacheFile, _name)))
+
 
 def _or_not(save):
     """`save` of numba's cache, which leaves compiled code unkept where the disk has no room for it."""
@@ -63,7 +64,9 @@ def _cache_works():
 
 # Without such a folder (a read-only package and home) every run compiles anew, which is slow but right.
 CACHE = compiled.kept = _cache_works()
-# Options of what only other kernels call: without a door for Python it compiles a fifth faster.
+# Options of kernels that Python calls, and of what only kernels call: without the doors that nobody takes they compile
+# up to a fifth faster.
+OUTER = {"cache": CACHE, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 INNER = {"cache": CACHE, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
@@ -102,6 +105,21 @@ def foreign(name, module, arity):
     return types.ExternalFunction(symbol, types.void(*[types.voidptr] * arity))
 
 
+@intrinsic
+def at(typing_context, value):
+    """Address of the first entry of an array, or of a number's copy, as Fortran takes what it is given."""
+
+    def generate(context, builder, signature, arguments):
+        kind, given = signature.args[0], arguments[0]
+        if isinstance(kind, types.Array):
+            pointer = context.make_array(kind)(context, builder, given).data
+        else:
+            pointer = cgutils.alloca_once_value(builder, given)
+        return builder.bitcast(pointer, context.get_value_type(types.voidptr))
+
+    return types.voidptr(value), generate
+
+
 @contextlib.contextmanager
 def kernel_threads(count=None):
     """Within the block, BLAS has one thread, because kernels call it from each of theirs, and the kernels have at most
@@ -114,19 +132,16 @@ def kernel_threads(count=None):
     count : int or None
         None leaves the kernels' threads as they are.
     """
-    before = numba.get_num_threads()
-    with library_threads.limited(1, "blas"):
-        numba.set_num_threads(min(count or before, before))
-        try:
-            yield
-        finally:
-            numba.set_num_threads(before)
+    with library_threads.limited(1, "blas"), library_threads.kernels(count):
+        yield
 
 
-def run_shares(kernel, count, share, *arguments):
-    """Call ``kernel(first, last, *arguments)`` for parts of ``range(count)``, on as many threads as kernels have.
+def run_shares(kernel, count, share, *arguments, room=tuple):
+    """Call ``kernel(first, last, *arguments, *room())`` for parts of ``range(count)``, on as many threads as kernels
+    have.
 
-    Where numba itself divides a loop among threads, the loop's body is compiled several times over.
+    Where numba itself divides a loop among threads, the loop's body is compiled several times over, and every run
+    waits for its pool of threads.
 
     Parameters
     ----------
@@ -136,26 +151,29 @@ def run_shares(kernel, count, share, *arguments):
     share : int
         Parts are a multiple of it.
     *arguments
+    room : callable
+        Gives what a thread works in by itself. Numba compiles every allocation within a kernel for long.
     """
-    threads = numba.get_num_threads()
+    threads = library_threads.of_kernels(numba.config.NUMBA_NUM_THREADS)
     # One thread has one part; several have four each, so that none waits long for the last.
     parts = 1 if threads == 1 else 4 * threads
     length = max(1, -(-count // (parts * share))) * share
     todo = deque(range(0, count, length))
 
     def work():
+        own = room()
         while todo:
             try:
                 first = todo.popleft()
             except IndexError:  # another thread took the last
                 return
-            kernel(first, min(count, first + length), *arguments)
+            kernel(first, min(count, first + length), *arguments, *own)
 
     # What is not compiled yet is compiled by this thread alone: a helper that compiles does not hear Ctrl-C, and the
     # program would wait for it.
     if threads > 1 and todo and not getattr(kernel, "signatures", True):
         first = todo.popleft()
-        kernel(first, min(count, first + length), *arguments)
+        kernel(first, min(count, first + length), *arguments, *room())
     helping = [_helpers().submit(work) for _ in range(min(threads, len(todo)) - 1)]
     try:
         work()

@@ -8,11 +8,11 @@ and need little burn-in.
 
 from dataclasses import replace
 
-import numba
 import numpy as np
 from joint import draw_prior
 from threadpoolctl import threadpool_limits
 
+from tdc_cli import library_threads
 from tdc_cli.model import sampler
 from tdc_cli.model.problem import Problem
 from tdc_cli.model.state import Priors
@@ -45,11 +45,8 @@ def moments(problem, state, sweep, seed):
 
 def compare(problem, state, sweeps):
     """Mean of each figure for each sampler, and its Monte Carlo error: two arrays (samplers, 2, entries)."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    with threadpool_limits(1):
+    with threadpool_limits(1), library_threads.kernels(1):
         found = np.array([[moments(problem, state, sweep, seed) for seed in range(CHAINS)] for sweep in sweeps])
-    numba.set_num_threads(before)
     return found.mean(axis=1), found.std(axis=1, ddof=1) / np.sqrt(CHAINS)
 
 

@@ -695,6 +695,16 @@ def test_the_default_method_exists(tdc):
 # ----------------------------------------------------------------------------------------------------
 
 
+def test_a_picture_that_is_not_there_is_refused_before_the_method_is_loaded(folder):
+    code = (
+        "import sys\nfrom tdc_cli.cli.main import main\n"
+        "try: main(['complete-image', 'none.png', '-o', 'b.png', '--missing-ratio', '.5'])\nexcept SystemExit: pass\n"
+        "print([m for m in ('scipy', 'numba') if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stderr == "tdc: none.png: no such file\n[]\n"
+
+
 def test_help_is_quick_and_imports_nothing_heavy(folder):
     code = (
         "import sys\nfrom tdc_cli.cli.main import main\n"

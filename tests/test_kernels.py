@@ -12,6 +12,7 @@ import reference
 from joint import draw_prior
 from threadpoolctl import threadpool_limits
 
+from tdc_cli import library_threads
 from tdc_cli.kernels import run_shares
 from tdc_cli.model import kernels, sampler
 from tdc_cli.model import problem as problem_module
@@ -85,12 +86,8 @@ def test_every_public_kernel_has_a_twin():
 @pytest.mark.parametrize("count, share", [(0, 4), (3, 4), (4, 4), (1000, 16), (1001, 1)])
 def test_shares_cover_everything_once(count, share, threads):
     parts = []
-    before = numba.get_num_threads()
-    numba.set_num_threads(threads)
-    try:
+    with library_threads.kernels(threads):
         run_shares(lambda first, last, found: found.append((first, last)), count, share, parts)
-    finally:
-        numba.set_num_threads(before)
     assert [n for first, last in sorted(parts) for n in range(first, last)] == list(range(count))
     assert all(first % share == 0 for first, _ in parts)
 
@@ -117,12 +114,8 @@ def test_what_is_not_compiled_yet_is_compiled_by_the_thread_that_calls():
                 time.sleep(0.05)
                 self.signatures.append("compiled")
 
-    before = numba.get_num_threads()
-    numba.set_num_threads(MANY_THREADS)
-    try:
+    with library_threads.kernels(MANY_THREADS):
         run_shares(Kernel(), 100, 1)
-    finally:
-        numba.set_num_threads(before)
     assert threads == [threading.current_thread()]
 
 
@@ -337,9 +330,9 @@ def bits(state):
 
 
 def run(problem, start, sweep, sweeps, threads):
-    numba.set_num_threads(threads)
     rng = np.random.default_rng(5)
-    return [state for _, state in zip(range(sweeps), sampler.chain(problem, start, rng, sweep))]
+    with library_threads.kernels(threads):
+        return [state for _, state in zip(range(sweeps), sampler.chain(problem, start, rng, sweep))]
 
 
 @pytest.mark.parametrize("coherent", [False, True], ids=["plain", "coherent"])
@@ -357,12 +350,8 @@ def test_one_and_two_threads_give_the_same_bits(sweep, coherent):
     problem = Problem.of(Observed.of(tensor, observed), priors, coherences=coherences)
     assert problem.data.size > kernels.CHUNK
     start = replace(state, noise_precision=10.0)
-    before = numba.get_num_threads()
-    try:
-        one = run(problem, start, sweep, 4, 1)
-        many = run(problem, start, sweep, 4, MANY_THREADS)
-    finally:
-        numba.set_num_threads(before)
+    one = run(problem, start, sweep, 4, 1)
+    many = run(problem, start, sweep, 4, MANY_THREADS)
     assert [bits(s) for s in one] == [bits(s) for s in many]
     assert bits(one[0]) != bits(one[1])
 
@@ -372,15 +361,11 @@ def test_segments_have_the_same_bits_with_one_and_two_threads(monkeypatch):
     monkeypatch.setattr(problem_module, "SMALLEST_SEGMENT", 64)
     given = Given((2, 41, 30), 5, 0)
     assert len(given.batch().begins) > 10
-    before = numba.get_num_threads()
     sums = []
-    try:
-        for threads in (1, MANY_THREADS):
-            numba.set_num_threads(threads)
+    for threads in (1, MANY_THREADS):
+        with library_threads.kernels(threads):
             grams, products = given.sums(kernels)
-            sums.append((grams.tobytes(), products.tobytes()))
-    finally:
-        numba.set_num_threads(before)
+        sums.append((grams.tobytes(), products.tobytes()))
     assert sums[0] == sums[1]
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import reference
 
+from tdc_cli import library_threads
 from tdc_cli.patches import kernels, kernels_dense, kernels_lanes, kernels_match, kernels_motion, kernels_shrink, refine
 
 LANES = kernels_lanes.LANES
@@ -319,12 +320,9 @@ def test_the_motion_is_the_same_with_one_and_two_threads(rng):
     arguments = motion_problem(rng, 150, (-1, 2))
     results = []
     for threads in (1, 2):
-        numba.set_num_threads(threads)
-        try:
+        with library_threads.kernels(threads):
             best, motion = np.full((150, 23), np.inf, np.float32), np.zeros((2, 150, 23), int)
             kernels_motion.find_motion(*arguments, best, motion)
-        finally:
-            numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
         results.append((best, motion))
     for one, two in zip(*results, strict=True):
         np.testing.assert_array_equal(one, two)
@@ -372,8 +370,7 @@ def test_same_bits_with_one_and_two_threads(together, kind):
     taper = np.ones((16, 16) if kind[1] else (48, 48), np.float32)
     results = []
     for threads in (1, 2):
-        numba.set_num_threads(threads)
-        try:
+        with library_threads.kernels(threads):
             groups = np.empty((len(where), 18), np.int32)
             kernels_match.match(image, where, FRAME, 1, 4, 8, 1, 3, 0.5, groups)
             estimates, variances = np.empty((2, *groups.shape, 48), np.float32)
@@ -393,8 +390,6 @@ def test_same_bits_with_one_and_two_threads(together, kind):
             )
             total, weight, squares = np.zeros((3, *image.shape))
             kernels.add_up(groups, estimates, variances, FRAME, 1, 4, np.float32(0.01), total, weight, squares)
-        finally:
-            numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
         results.append((groups, estimates, variances, total, weight, squares))
     for one, two in zip(*results, strict=True):
         np.testing.assert_array_equal(one, two)

@@ -13,7 +13,7 @@ what was there before the call. Each has a plain NumPy twin of the same name in 
 import numpy as np
 from numba import njit
 
-from ..kernels import CACHE, INNER, run_shares
+from ..kernels import INNER, OUTER, run_shares
 
 # Size of a layer's values up to which sums of squares have room.
 LARGEST = 1023
@@ -47,15 +47,15 @@ def _sum_of_squares(lines, mine, trust, even, top, begin, worst):
     return total
 
 
-@njit(cache=CACHE, nogil=True, error_model="numpy")
+@njit(**OUTER)
 def _search(
-    first, last, layers, weights, allowed, favour, size, targets, sources, jumps, draws, radii, new_sources, costs
-):
+    first, last, layers, weights, allowed, favour, size, targets, sources, jumps, draws, radii, new_sources, costs,
+    mine, trust
+):  # fmt: skip
     height, width, channels = layers.shape
     last_row, last_column = height - size, width - size
     length = size * channels
     lines = layers.reshape(height, width * channels)
-    mine, trust = np.empty((size, length), np.int16), np.empty((size, length), np.int16)
     for t in range(first, last):
         top, left = targets[t] // width, targets[t] % width
         total = np.int64(0)
@@ -156,10 +156,11 @@ def search(layers, weights, allowed, favour, size, targets, sources, jumps, draw
         radii,
         new_sources,
         costs,
+        room=lambda: np.empty((2, size, size * layers.shape[2]), np.int16),
     )
 
 
-@njit(cache=CACHE, nogil=True, error_model="numpy")
+@njit(**OUTER)
 def _vote(first, last, layers, hole, size, pixels, sources, votes, made):
     height, width, channels = layers.shape
     for p in range(first, last):
@@ -201,12 +202,11 @@ def vote(layers, hole, size, pixels, sources, votes, made):
     run_shares(_vote, len(pixels), SHARE, layers, hole, size, pixels, sources, votes, made)
 
 
-@njit(cache=CACHE, nogil=True, error_model="numpy")
-def _choose(first, last, hole, size, pixels, sources, votes, origins):
+@njit(**OUTER)
+def _choose(first, last, hole, size, pixels, sources, votes, origins, places, weights):
     height, width = hole.shape
     for p in range(first, last):
         row, column = pixels[p] // width, pixels[p] % width
-        places, weights = np.empty(size * size, np.int64), np.empty(size * size, np.float32)
         count = 0
         for top in range(max(0, row - size + 1), min(row, height - size) + 1):
             for left in range(max(0, column - size + 1), min(column, width - size) + 1):
@@ -242,10 +242,11 @@ def choose(hole, size, pixels, sources, votes, origins):
     origins : (P,) int64 ndarray
         Becomes the pixel, ``row * W + column``, that is copied; -1 where no patch proposes any.
     """
-    run_shares(_choose, len(pixels), SHARE, hole, size, pixels, sources, votes, origins)
+    run_shares(_choose, len(pixels), SHARE, hole, size, pixels, sources, votes, origins,
+               room=lambda: (np.empty(size * size, np.int64), np.empty(size * size, np.float32)))  # fmt: skip
 
 
-@njit(cache=CACHE, nogil=True, error_model="numpy")
+@njit(**OUTER)
 def _nearest_colours(first, last, colours, ordered, starts, squares):
     for p in range(first, last):
         least = np.inf
@@ -277,7 +278,7 @@ def nearest_colours(colours, others):
     return squares
 
 
-@njit(cache=CACHE, nogil=True, error_model="numpy")
+@njit(**OUTER)
 def sample(one, other, known, slopes, rows, columns, map_, least, shown, apart, inclines):
     """Differences of two frames at pixels of the one and at their places in the other, between whose pixels is
     interpolated linearly.

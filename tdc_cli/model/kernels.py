@@ -13,7 +13,7 @@ is written.
 import numpy as np
 from numba import njit
 
-from ..kernels import CACHE, foreign, run_shares
+from ..kernels import OUTER, at, foreign, run_shares
 
 # Entries gathered before each rank-B update: B x R doubles stay in a core's second-level cache up to rank 200 or so.
 BLOCK = 256
@@ -28,7 +28,7 @@ _dpotrf = foreign("dpotrf", "cython_lapack", 5)
 _dtrsv = foreign("dtrsv", "cython_blas", 8)
 
 # The Fortran routines see the row-major upper triangle as a column-major lower one.
-_LOWER, _NO, _TRANSPOSED, _NONUNIT = ord("L"), ord("N"), ord("T"), ord("N")
+_LOWER, _NO, _TRANSPOSED = np.uint8(ord("L")), np.uint8(ord("N")), np.uint8(ord("T"))
 
 
 @njit(inline="always")
@@ -48,22 +48,18 @@ def _gather(line, stack, first, coordinates, mode, entry):
             started = True
 
 
-@njit(cache=CACHE, nogil=True)
+@njit(**OUTER)
 def _segment_products(
-    begin, end, stack, first, coordinates, entries, begins, ends, mode, precisions, targets, grams, products
+    begin, end, stack, first, coordinates, entries, begins, ends, mode, precisions, targets, grams, products, buffer
 ):
     rank = stack.shape[1]
     three = len(first) == 3 and mode >= 0
-    buffer = np.empty((BLOCK, rank))
-    uplo = np.array([_LOWER], dtype=np.uint8)
-    trans = np.array([_NO], dtype=np.uint8)
-    sizes = np.array([rank, 0, rank], dtype=np.int32)
-    scalars = np.array([1.0, 0.0])
     for s in range(begin, end):
-        scalars[1] = 0.0
+        kept = 0.0  # of the sums so far
         gram = grams[s]
         product = products[s]
-        product[:] = 0.0
+        for r in range(rank):
+            product[r] = 0.0
         filled = 0
         for position in range(begins[s], ends[s]):
             entry = entries[position]
@@ -84,14 +80,15 @@ def _segment_products(
                     line[r] *= root
                     product[r] += target * line[r]
             filled += 1
-            if filled == BLOCK or position == ends[s] - 1:
-                sizes[1] = filled
-                _dsyrk(uplo.ctypes, trans.ctypes, sizes[0:].ctypes, sizes[1:].ctypes, scalars[0:].ctypes, buffer.ctypes,
-                       sizes[2:].ctypes, scalars[1:].ctypes, gram.ctypes, sizes[2:].ctypes)
-                scalars[1] = 1.0
-                filled = 0
+            if filled == len(buffer) or position == ends[s] - 1:
+                order = at(np.int32(rank))
+                _dsyrk(at(_LOWER), at(_NO), order, at(np.int32(filled)), at(1.0), at(buffer), order, at(kept), at(gram),
+                       order)  # fmt: skip
+                kept, filled = 1.0, 0
         if begins[s] == ends[s]:
-            gram[:] = 0.0
+            for a in range(rank):
+                for b in range(rank):
+                    gram[a, b] = 0.0
 
 
 def segment_products(stack, first, coordinates, entries, begins, ends, mode, precisions, targets, grams, products):
@@ -120,10 +117,11 @@ def segment_products(stack, first, coordinates, entries, begins, ends, mode, pre
     """
     share = max(1, WORK * len(begins) // max(1, len(entries) * stack.shape[1] ** 2))
     run_shares(_segment_products, len(begins), share,
-               stack, first, coordinates, entries, begins, ends, mode, precisions, targets, grams, products)
+               stack, first, coordinates, entries, begins, ends, mode, precisions, targets, grams, products,
+               room=lambda: (np.empty((BLOCK, stack.shape[1])),))  # fmt: skip
 
 
-@njit(cache=CACHE, nogil=True)
+@njit(**OUTER)
 def contract_rows(grams, products, rows, factor, gram, product):
     """Gram matrix and right side of the CP weights from those of one mode's rows.
 
@@ -157,15 +155,9 @@ def contract_rows(grams, products, rows, factor, gram, product):
             gram[a, b] = gram[b, a]
 
 
-@njit(cache=CACHE, nogil=True)
-def _draw_rows(begin, end, grams, products, bounds, weights, diagonals, shifts, noise, rows):
+@njit(**OUTER)
+def _draw_rows(begin, end, grams, products, bounds, weights, diagonals, shifts, noise, rows, info):
     rank = len(weights)
-    uplo = np.array([_LOWER], dtype=np.uint8)
-    no = np.array([_NO], dtype=np.uint8)
-    transposed = np.array([_TRANSPOSED], dtype=np.uint8)
-    unit = np.array([_NONUNIT], dtype=np.uint8)
-    sizes = np.array([rank, 1], dtype=np.int32)
-    info = np.zeros(1, dtype=np.int32)
     for i in range(begin, end):
         gram = grams[bounds[i]]
         right = rows[i]
@@ -181,32 +173,16 @@ def _draw_rows(begin, end, grams, products, bounds, weights, diagonals, shifts, 
                 gram[a, b] *= weights[a] * weights[b]
             gram[a, a] += diagonals[i]
             right[a] = right[a] * weights[a] + shifts[i, a]
-        _dpotrf(uplo.ctypes, sizes[0:].ctypes, gram.ctypes, sizes[0:].ctypes, info.ctypes)
+        order, step = at(np.int32(rank)), at(np.int32(1))
+        _dpotrf(at(_LOWER), order, at(gram), order, at(info))
         if info[0] != 0:
-            right[:] = np.nan
+            for r in range(rank):
+                right[r] = np.nan
             continue
-        _dtrsv(
-            uplo.ctypes,
-            no.ctypes,
-            unit.ctypes,
-            sizes[0:].ctypes,
-            gram.ctypes,
-            sizes[0:].ctypes,
-            right.ctypes,
-            sizes[1:].ctypes,
-        )
+        _dtrsv(at(_LOWER), at(_NO), at(_NO), order, at(gram), order, at(right), step)
         for r in range(rank):
             right[r] += noise[i, r]
-        _dtrsv(
-            uplo.ctypes,
-            transposed.ctypes,
-            unit.ctypes,
-            sizes[0:].ctypes,
-            gram.ctypes,
-            sizes[0:].ctypes,
-            right.ctypes,
-            sizes[1:].ctypes,
-        )
+        _dtrsv(at(_LOWER), at(_TRANSPOSED), at(_NO), order, at(gram), order, at(right), step)
 
 
 def draw_rows(grams, products, bounds, weights, diagonals, shifts, noise, rows):
@@ -243,13 +219,13 @@ def draw_rows(grams, products, bounds, weights, diagonals, shifts, noise, rows):
         shifts,
         noise,
         rows,
+        room=lambda: (np.empty(1, np.int32),),
     )
 
 
-@njit(cache=CACHE, nogil=True)
-def _cp_at(begin, end, stack, first, coordinates, weights, out):
+@njit(**OUTER)
+def _cp_at(begin, end, stack, first, coordinates, weights, out, line):
     rank = len(weights)
-    line = np.empty(rank)
     for entry in range(begin, end):
         _gather(line, stack, first, coordinates, -1, entry)
         total = 0.0
@@ -270,14 +246,15 @@ def cp_at(stack, first, coordinates, weights, out):
     out : (n,) float64 ndarray
         Written.
     """
-    run_shares(_cp_at, len(out), CHUNK, stack, first, coordinates, weights, out)
+    run_shares(_cp_at, len(out), CHUNK, stack, first, coordinates, weights, out,
+               room=lambda: (np.empty(len(weights)),))  # fmt: skip
 
 
-@njit(cache=CACHE, nogil=True)
-def _draw_labels(begin, end, residuals, log_weights, means, variances, uniforms, labels):
+@njit(**OUTER)
+def _draw_labels(begin, end, residuals, log_weights, means, variances, uniforms, labels, constants, scores):
     count = len(means)
-    scores = np.empty(count)
-    constants = log_weights - 0.5 * np.log(variances)
+    for d in range(count):
+        constants[d] = log_weights[d] - 0.5 * np.log(variances[d])
     for entry in range(begin, end):
         best = -np.inf
         for d in range(count):
@@ -310,14 +287,17 @@ def draw_labels(residuals, log_weights, means, variances, uniforms, labels):
     labels : (n,) int64 ndarray
         Written.
     """
-    run_shares(_draw_labels, len(labels), CHUNK, residuals, log_weights, means, variances, uniforms, labels)
+    run_shares(_draw_labels, len(labels), CHUNK, residuals, log_weights, means, variances, uniforms, labels,
+               room=lambda: np.empty((2, len(means))))  # fmt: skip
 
 
-@njit(cache=CACHE, nogil=True)
-def _expected_labels(begin, end, residuals, log_weights, means, variances, log_densities, precisions, shifts):
+@njit(**OUTER)
+def _expected_labels(
+    begin, end, residuals, log_weights, means, variances, log_densities, precisions, shifts, constants, scores
+):
     count = len(means)
-    scores = np.empty(count)
-    constants = log_weights - 0.5 * np.log(2.0 * np.pi * variances)
+    for d in range(count):
+        constants[d] = log_weights[d] - 0.5 * np.log(2.0 * np.pi * variances[d])
     for entry in range(begin, end):
         best = -np.inf
         for d in range(count):
@@ -349,10 +329,11 @@ def expected_labels(residuals, log_weights, means, variances, log_densities, pre
         Written.
     """
     run_shares(_expected_labels, len(residuals), CHUNK,
-               residuals, log_weights, means, variances, log_densities, precisions, shifts)
+               residuals, log_weights, means, variances, log_densities, precisions, shifts,
+               room=lambda: np.empty((2, len(means))))  # fmt: skip
 
 
-@njit(cache=CACHE, nogil=True)
+@njit(**OUTER)
 def draw_weights_one_by_one(stack, first, coordinates, precision, variances, noise, residuals, weights):
     """Draw the CP weights one scalar at a time (eq15-1, eq16), keeping the residuals up to date.
 
@@ -390,7 +371,7 @@ def draw_weights_one_by_one(stack, first, coordinates, precision, variances, noi
         weights[r] = drawn
 
 
-@njit(cache=CACHE, nogil=True)
+@njit(**OUTER)
 def _draw_rows_one_by_one(
     begin,
     end,
@@ -428,7 +409,6 @@ def _draw_rows_one_by_one(
             for position in range(start, stop):
                 residuals[entries[position]] += (row[r] - drawn) * products[position - start]
             row[r] = drawn
-
 
 
 def draw_rows_one_by_one(

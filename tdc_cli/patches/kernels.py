@@ -15,11 +15,12 @@ order, whatever the number of threads. Each public kernel has a plain NumPy twin
 import numpy as np
 from numba import njit
 
-from ..kernels import CACHE, INNER, foreign, run_shares
-from .kernels_dense import NONE, ROWS, gram, invert, mirror, multiply, padded
+from ..kernels import INNER, OUTER, at, foreign, run_shares
+from .kernels_dense import NONE, ROWS, gram, invert, mirror, multiply
 from .kernels_lanes import LANES, NO, TILE, YES, factorise, gather, invert_lanes, square, substitute_back
 
 _ssyev = foreign("ssyev", "cython_lapack", 9)
+_VECTORS, _UPPER = np.uint8(ord("V")), np.uint8(ord("U"))
 
 # Rows of the picture that a thread adds estimates into at a time are a multiple of it.
 STRIP = 16
@@ -78,14 +79,15 @@ def _covariance(patches, taper, ridge, covariance):
 
 
 @njit(**INNER)
-def _ascending(counts, order):
-    """Write into `order` the numbers of `counts` by rising count, equal ones as they come."""
-    most = 0
-    for count in counts:
-        most = max(most, count)
-    begins = np.zeros(most + 2, np.int64)
-    for count in counts:
-        begins[count + 1] += 1
+def _ascending(counts, begins, order):
+    """Write into `order` the numbers of `counts` by rising count, equal ones as they come.
+
+    Counts are below the length of `begins` by 2 and more, which is workspace.
+    """
+    for n in range(len(begins)):
+        begins[n] = 0
+    for k in range(len(counts)):
+        begins[counts[k] + 1] += 1
     for n in range(1, len(begins)):
         begins[n] += begins[n - 1]
     for k in range(len(counts)):
@@ -150,17 +152,17 @@ def _hold(by_count, first, held):
 
 
 @njit(**INNER)
-def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, least, room, inner, outer, left_open):
+def _add_uncertainty(matrix, length, covariance, taper, targets, chosen, counts, noise, least, room, inner, outer):
     """Add the mean posterior covariance of the members, ``S - S A S`` with A the mean of ``(S_oo + noise I)^-1``,
-    tapered; its diagonal is written into `left_open` (D,).
+    tapered; its diagonal is written into the first row of `outer`.
 
     `chosen` are the observed entries of each member; `inner` and `outer`, (D, D) and padded, are workspace. For `least`
     see `factorise`.
     """
-    members, length = len(counts), len(left_open)
-    by_count, held, turned, _, lengths, _ = room
+    members = len(counts)
+    begins, by_count, held, turned, _, lengths, _ = room
     inner[:] = np.float32(0.0)
-    _ascending(counts, by_count)
+    _ascending(counts, begins, by_count)
     for first in range(0, members, LANES):
         batch = _hold(by_count[:members], first, held)
         order = (counts[held[batch - 1]] + TILE - 1) // TILE * TILE
@@ -182,7 +184,7 @@ def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, 
     multiply(outer, covariance, inner)
     share = np.float32(1.0) / np.float32(members)
     for d in range(length):
-        left_open[d] = covariance[d, d] + share * inner[d, d]
+        outer[0, d] = covariance[d, d] + share * inner[d, d]
     for d in range(length):
         for e in range(length):
             covariance[d, e] += (covariance[d, e] + share * inner[d, e]) * taper[d, e]
@@ -190,23 +192,37 @@ def _add_uncertainty(matrix, covariance, taper, targets, chosen, counts, noise, 
 
 @njit(inline="always", **INNER)
 def _by_observed(
-    matrix, covariance, mean, targets, chosen, counts, wanted, sizes, noise, least, room, products, estimates, variances
+    matrix,
+    covariance,
+    mean,
+    targets,
+    chosen,
+    counts,
+    wanted,
+    sizes,
+    noise,
+    least,
+    room,
+    products,
+    estimates,
+    spread,
+    variances,
 ):
     """``m + S_:o (S_oo + noise I)^-1 (y_o - m_o)`` for every patch, with `targets` y - m, `chosen` the observed
     entries.
 
-    Variances, if there is room for them, are those of the `wanted` entries, `sizes` of each patch; 0 elsewhere.
+    Variances, written if `spread`, are those of the `wanted` entries, `sizes` of each patch; 0 elsewhere.
     `targets` are overwritten, and `products`, as large, is workspace. For `least` see `factorise`.
     """
     members, length = estimates.shape
-    by_count, held, turned, its, lengths, its_lengths = room
-    _ascending(counts, by_count)  # alike counts in a batch: little filling up
+    begins, by_count, held, turned, its, lengths, its_lengths = room
+    _ascending(counts, begins, by_count)  # alike counts in a batch: little filling up
     for first in range(0, members, LANES):
         batch, widest = _hold(by_count, first, held), NONE
         order = (counts[held[batch - 1]] + TILE - 1) // TILE * TILE
         for k in held:
             widest = max(widest, sizes[k])
-        extra = 1 + (widest if len(variances) > 0 else 0)
+        extra = 1 + (widest if spread else 0)
         height = (order + (extra + TILE - 1) // TILE * TILE) | 1
         _turn(held, chosen, counts, order, turned, lengths)
         _load(matrix, order, height, covariance, noise, turned, lengths, held, targets)
@@ -214,7 +230,7 @@ def _by_observed(
             _turn(held, wanted, sizes, widest, its, its_lengths)
             _load_rows(matrix, order, height, covariance, turned, lengths, its, its_lengths, widest)
         factorise(matrix, order, height, extra, least, NO)
-        if len(variances) > 0:
+        if spread:
             square(matrix, order, height, widest)
             for lane in range(batch):
                 k = held[lane]
@@ -250,6 +266,7 @@ def _by_missing(
     products,
     smoother,
     estimates,
+    spread,
     variances,
 ):
     """The same by the precision ``P = (S + noise I)^-1``: what is missing becomes ``m_x - P_xx^-1 P_xo (y_o - m_o)``,
@@ -261,8 +278,7 @@ def _by_missing(
     then `wanted` (K, D) lists all entries, and `sizes` holds D.
     """
     members, length = estimates.shape
-    by_count, held, turned, its, lengths, its_lengths = room
-    spread = len(variances) > 0
+    begins, by_count, held, turned, its, lengths, its_lengths = room
     multiply(targets, precision, products)
     if spread:
         for k in range(members):
@@ -273,7 +289,7 @@ def _by_missing(
                 for e in range(length):
                     smoother[d, e] = -noise * precision[d, e]
                 smoother[d, d] += np.float32(1.0)
-    _ascending(counts, by_count)
+    _ascending(counts, begins, by_count)
     complete = 0
     while complete < members and counts[by_count[complete]] == 0:
         complete += 1
@@ -311,34 +327,6 @@ def _by_missing(
 
 
 @njit(**INNER)
-def _workspace(members, estimated, length):
-    """Arrays for the groups of one thread: patches, mean and covariance; of those that are estimated what they are to
-    agree with, and products; for each a list of entries and one of others, and their lengths; what batches of them
-    need.
-
-    Matrices and the mean are padded for `kernels_dense`, with zeros.
-    """
-    width, rows = padded(length), (estimated + ROWS - 1) // ROWS * ROWS
-    patches, covariance = np.zeros((members, width), np.float32), np.zeros((width, width), np.float32)
-    targets, products = np.zeros((rows, width), np.float32), np.zeros((rows, width), np.float32)
-    lists, lengths = np.zeros((2, estimated, length + TILE), np.uint32), np.zeros((2, estimated), np.int64)
-    turned, turned_lengths = np.empty((2, (length + TILE) * LANES), np.uint32), np.empty((2, LANES), np.uint32)
-    room = (np.empty(estimated, np.int64), np.empty(LANES, np.uint32), turned[0], turned[1], turned_lengths[0],
-            turned_lengths[1])  # fmt: skip
-    return (patches, np.zeros(width, np.float32), covariance, targets, products, lists[0], lists[1], lengths[0],
-            lengths[1], room)  # fmt: skip
-
-
-@njit(**INNER)
-def _systems(length, extra):
-    """Room for sixteen systems of up to `length` unknowns, with as many right sides as `extra`; it begins on a whole
-    line of the cache, as each vector does then.
-    """
-    room = np.empty(((length + TILE) * ((length + extra + 4 * TILE) | 1) + 1) * LANES, np.float32)
-    return room[-(room.ctypes.data // 4) % LANES :]
-
-
-@njit(**INNER)
 def _gather(image, data, group, frame, depth, size, patches, targets, mean, estimated):
     """Copy the patches of a group, less their `mean`, and of its first ones what is observed into `targets`."""
     for k in range(len(patches)):
@@ -372,27 +360,23 @@ def _divide(targets, mean, length, wants_missing, noise, chosen, counts, others,
 def _few_missing(targets, length, estimated):
     """Whether the precision of all patches and systems of what each misses cost less than systems of what is observed.
     """
-    by_observed, by_missing = 0, 3 * length**3
+    by_observed, by_missing = 0, 3 * length * length * length
     for k in range(estimated):
         count = 0
         for d in range(length):
             count += targets[k, d] == targets[k, d]
-        by_observed += count**3
-        by_missing += (length - count) ** 3
+        by_observed += count * count * count
+        by_missing += (length - count) * (length - count) * (length - count)
     return by_missing < by_observed
 
 
-@njit(cache=CACHE, nogil=True, error_model="numpy")
-def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances):
+@njit(**OUTER)
+def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances, room):
     """`estimate` for the groups `first` to ``last - 1``, in one workspace."""
     estimated, length = estimates.shape[1:]
     together = 0 < variances.shape[1] < estimated
     spread = len(variances) > 0 and not together
-    patches, mean, covariance, targets, products, chosen, others, counts, sizes, room = _workspace(
-        groups.shape[1], estimated, length
-    )
-    matrix = _systems(length, length if spread else 1)
-    smoother = np.zeros(covariance.shape, np.float32)
+    matrix, patches, mean, covariance, inner, _, targets, products, chosen, others, counts, sizes, batches = room
     for g in range(first, last):
         _gather(image, data, groups[g], frame, depth, size, patches, targets, mean, estimated)
         few_missing = _few_missing(targets, length, estimated)
@@ -401,24 +385,22 @@ def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge
         if together:
             for d in range(length):
                 variances[g, 0, d] = covariance[d, d] - (noise if few_missing else np.float32(0.0))
-        its = variances[g] if spread else variances[:0].reshape(0, 0)
+        its = variances[g] if spread else products  # which is not written to as variances then
         if few_missing:
-            invert(covariance, smoother)
-            _by_missing(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, room, products,
-                        smoother, estimates[g], its)  # fmt: skip
+            invert(covariance, inner)
+            _by_missing(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, batches, products,
+                        inner, estimates[g], spread, its)  # fmt: skip
         else:
-            _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, HALF * ridge, room,
-                         products, estimates[g], its)  # fmt: skip
+            _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, HALF * ridge, batches,
+                         products, estimates[g], spread, its)  # fmt: skip
 
 
 @njit(**INNER)
-def _principal_axes(patches, depth, axes):
+def _principal_axes(patches, depth, products, values, axes):
     """Write the eigenvectors of the covariance of the channels over all pixels of patches without their mean, one a
-    row.
+    row; `products` (size^2,) and `values` (4 C,) are workspace.
     """
-    channels = len(axes)
-    square = patches.shape[1] // (depth * channels)
-    products = np.empty(square, np.float32)
+    channels, square = len(axes), len(products)
     for c in range(channels):
         for e in range(c + 1):
             products[:] = np.float32(0.0)
@@ -428,20 +410,10 @@ def _principal_axes(patches, depth, axes):
                     for i in range(square):
                         products[i] += one[i] * other[i]
             axes[c, e] = products.sum()
-    letters = np.array([ord("V"), ord("U")], np.uint8)  # what is the lower triangle by rows is the upper one by columns
-    sizes = np.array([channels, 3 * channels, 0], np.int32)
-    room = np.empty(4 * channels, np.float32)
-    _ssyev(
-        letters.ctypes,
-        letters[1:].ctypes,
-        sizes.ctypes,
-        axes.ctypes,
-        sizes.ctypes,
-        room.ctypes,
-        room[channels:].ctypes,
-        sizes[1:].ctypes,
-        sizes[2:].ctypes,
-    )
+    order, rest = at(np.int32(channels)), values[channels:]
+    # What is the lower triangle by rows is the upper one by columns.
+    _ssyev(at(_VECTORS), at(_UPPER), order, at(axes), order, at(values), at(rest), at(np.int32(len(rest))),
+           at(np.int32(0)))  # fmt: skip
 
 
 @njit(**INNER)
@@ -476,24 +448,18 @@ def _add_back(turned, axis, depth, patches):
                     line[i] += share * own[i]
 
 
-@njit(cache=CACHE, nogil=True, error_model="numpy")
-def _estimate_apart(first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances):
+@njit(**OUTER)
+def _estimate_apart(
+    first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances, room, colours
+):
     """`_estimate` along each principal axis of a group's colours by itself."""
     estimated, length = estimates.shape[1], estimates.shape[2] // len(image)
     spread = len(variances) > 0
-    whole, mean = np.empty((groups.shape[1], estimates.shape[2]), np.float32), np.empty(estimates.shape[2], np.float32)
-    known = np.empty(estimates.shape[1:], np.float32)
-    axes = np.empty((len(image), len(image)), np.float32)
-    patches, nothing, covariance, targets, products, chosen, others, counts, sizes, room = _workspace(
-        groups.shape[1], estimated, length
-    )
-    found = np.empty((estimated, length), np.float32)
-    its = np.empty((estimated if spread else 0, length), np.float32)
-    matrix = _systems(length, length if spread else 1)
-    smoother = np.zeros(covariance.shape, np.float32)
+    matrix, patches, nothing, covariance, inner, _, targets, products, chosen, others, counts, sizes, batches = room
+    whole, mean, known, sums, values, axes, found, its = colours
     for g in range(first, last):
         _gather(image, data, groups[g], frame, depth, size, whole, known, mean, estimated)
-        _principal_axes(whole, depth, axes)
+        _principal_axes(whole, depth, sums, values, axes)
         for k in range(estimated):
             for d in range(len(mean)):
                 known[k, d] -= mean[d]
@@ -507,31 +473,27 @@ def _estimate_apart(first, last, image, data, groups, frame, depth, size, taper,
             _covariance(patches, taper, ridge + noise if few_missing else ridge, covariance)
             _divide(targets, nothing, length, few_missing, noise, chosen, counts, others, sizes)
             if few_missing:
-                invert(covariance, smoother)
-                _by_missing(matrix, covariance, nothing, targets, chosen, counts, others, sizes, noise, room, products,
-                            smoother, found, its)  # fmt: skip
+                invert(covariance, inner)
+                _by_missing(matrix, covariance, nothing, targets, chosen, counts, others, sizes, noise, batches,
+                            products, inner, found, spread, its)  # fmt: skip
             else:
                 _by_observed(matrix, covariance, nothing, targets, chosen, counts, others, sizes, noise, HALF * ridge,
-                             room, products, found, its)  # fmt: skip
+                             batches, products, found, spread, its)  # fmt: skip
             _add_back(found, axis, depth, estimates[g])
             if spread:
                 _add_back(its, axis**2, depth, variances[g])
 
 
-@njit(cache=CACHE, nogil=True, error_model="numpy")
+@njit(**OUTER)
 def _estimate_uncertain(
-    first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances
+    first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances, room
 ):
     """`_estimate` with what missing entries leave open; by itself, because few runs need it and it compiles for long.
     """
     estimated, length = estimates.shape[1:]
-    patches, mean, covariance, targets, products, chosen, others, counts, sizes, room = _workspace(
-        groups.shape[1], estimated, length
-    )
-    matrix = _systems(length, 2 * length)
-    inner, outer = np.zeros(covariance.shape, np.float32), np.zeros(covariance.shape, np.float32)
-    left_open = np.empty(length, np.float32)
+    matrix, patches, mean, covariance, inner, outer, targets, products, chosen, others, counts, sizes, batches = room
     together = variances.shape[1] == 1
+    spread = len(variances) > 0 and not together
     for g in range(first, last):
         _gather(image, data, groups[g], frame, depth, size, patches, targets, mean, estimated)
         _covariance(patches, taper, ridge, covariance)
@@ -541,12 +503,13 @@ def _estimate_uncertain(
             rounding += covariance[d, d]
         rounding *= ROUNDING
         # Those of one batch tell as well as all how much is left open.
-        _add_uncertainty(matrix, covariance, taper, targets, chosen, counts[:LANES], noise + rounding, HALF * ridge,
-                         room, inner, outer, left_open)  # fmt: skip
-        _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, HALF * ridge, room,
-                     products, estimates[g], variances[g, 1:] if together else variances[g])  # fmt: skip
+        _add_uncertainty(matrix, length, covariance, taper, targets, chosen, counts[:LANES], noise + rounding,
+                         HALF * ridge, batches, inner, outer)  # fmt: skip
         if together:
-            variances[g, 0] = left_open
+            for d in range(length):
+                variances[g, 0, d] = outer[0, d]
+        _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, HALF * ridge, batches,
+                     products, estimates[g], spread, variances[g] if spread else products)  # fmt: skip
 
 
 def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, apart, estimates, variances):
@@ -586,15 +549,58 @@ def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncer
         good enough for weights: the diagonal of that mean posterior covariance if `uncertain`, else that of S; not
         together with `apart`.
     """
-    beyond = -len(taper) % LANES
-    taper = np.pad(taper, (0, beyond))
+    estimated, length = estimates.shape[1], len(taper)
+    spread = len(variances) > 0 and not 0 < variances.shape[1] < estimated
+    extra = 2 * length if uncertain else length if spread else 1
+
+    def room():
+        own = _workspace(groups.shape[1], estimated, length, extra)
+        return (own, _colours(image, estimates, groups.shape[1], size)) if apart else (own,)
+
     kernel = _estimate_apart if apart else _estimate_uncertain if uncertain else _estimate
-    run_shares(
-        kernel, len(groups), SHARE, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances
+    taper = np.pad(taper, (0, -length % LANES))
+    run_shares(kernel, len(groups), SHARE, image, data, groups, frame, depth, size, taper, ridge, noise, estimates,
+               variances, room=room)  # fmt: skip
+
+
+def _workspace(members, estimated, length, extra):
+    """Arrays for the groups of one thread: sixteen systems with as many right sides as `extra`; patches, mean,
+    covariance and two matrices like it; of those that are estimated what they are to agree with, and products; for each
+    a list of entries and one of others, and their lengths; what batches of them need.
+
+    Matrices and the mean are padded for `kernels_dense`, with zeros. Numba would compile each allocation by itself.
+    """
+    width, rows = length + -length % LANES, estimated + -estimated % ROWS
+    systems = np.empty(((length + TILE) * ((length + extra + 4 * TILE) | 1) + 1) * LANES, np.float32)
+    systems = systems[-(systems.ctypes.data // 4) % LANES :]  # vectors begin on whole lines of the cache
+    patches, mean = np.zeros((members, width), np.float32), np.zeros(width, np.float32)
+    targets, products = np.zeros((2, rows, width), np.float32)
+    lists, lengths = np.zeros((2, estimated, length + TILE), np.uint32), np.zeros((2, estimated), np.int64)
+    turned, turned_lengths = np.empty((2, (length + TILE) * LANES), np.uint32), np.empty((2, LANES), np.uint32)
+    batches = (np.empty(length + 2, np.int64), np.empty(estimated, np.int64), np.empty(LANES, np.uint32), *turned,
+               *turned_lengths)  # fmt: skip
+    matrices = np.zeros((3, width, width), np.float32)
+    return systems, patches, mean, *matrices, targets, products, *lists, *lengths, batches
+
+
+def _colours(image, estimates, members, size):
+    """What `_estimate_apart` needs beside: patches in all colours, their mean, what those that are estimated are to
+    agree with, and what colours and their axes are worked out in.
+    """
+    _, estimated, length = estimates.shape
+    channels = len(image)
+    return (
+        np.empty((members, length), np.float32),
+        np.empty(length, np.float32),
+        np.empty((estimated, length), np.float32),
+        np.empty(size * size, np.float32),
+        np.empty(4 * channels, np.float32),
+        np.empty((channels, channels), np.float32),
+        *np.empty((2, estimated, length // channels), np.float32),
     )
 
 
-@njit(cache=CACHE, nogil=True, error_model="numpy")
+@njit(**OUTER)
 def _add_up(begin, end, groups, estimates, variances, frame, depth, size, floor, total, weight, squares):
     """`add_up` for the rows `begin` to ``end - 1``."""
     channels, _, width = total.shape

@@ -1,6 +1,6 @@
 """Products, Cholesky factors and inverses of one matrix of order 30 to 250, in blocks that stay in registers.
 
-At such orders a BLAS spends half of its time on copying its arguments into an order of its own. Here rows are `padded`
+At such orders a BLAS spends half of its time on copying its arguments into an order of its own. Here rows are padded
 to whole vectors, so that nothing is copied and no block is cut. Positions in a matrix are those of its entries one row
 after the other.
 """
@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from ..kernels import CACHE, INNER
+from ..kernels import INNER, OUTER
 from .kernels_lanes import FUSED, INDEX, LANES, Flat, counted, splat
 
 # Rows of the block that stays in registers; it is one or two vectors of `LANES` wide.
@@ -115,12 +115,6 @@ def _transpose(typing_context, matrix, target, source, across):
 
 
 @njit(**INNER)
-def padded(length):
-    """Entries of a row that takes whole vectors."""
-    return (length + LANES - 1) // LANES * LANES
-
-
-@njit(**INNER)
 def _rows_of_sums(t, d, first, last, across, a, left, side, step, b, begin, count):
     """Columns `first` to `last` of the rows ``d`` to ``d + ROWS`` of a product of which `count` terms are summed, the
     first of the right factor in its row `begin`.
@@ -144,14 +138,14 @@ def mirror(matrix):
             _transpose(matrix, begin * width + first, first * width + begin, width)
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**OUTER)
 def gram(patches, products):
     """Upper triangle of ``patches^T patches``.
 
     Parameters
     ----------
     patches : (K, N) float32 ndarray
-        `padded`, as all matrices here.
+        Padded to whole vectors, as all matrices here.
     products : (N, N) float32 ndarray
         Written, what is below the diagonal in part.
     """
@@ -160,7 +154,7 @@ def gram(patches, products):
         _rows_of_sums(products, d, d // LANES * LANES, width, width, patches, d, ONE, width, patches, NONE, count)
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**OUTER)
 def multiply(left, right, products):
     """``products = left @ right``.
 
@@ -189,7 +183,7 @@ def _eliminate(matrix, width, j, e, last, other, begin):
         _subtract_1(other, target, width, matrix, left, 1, width, other, right, j - begin)
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**OUTER)
 def invert(matrix, root):
     """Replace a positive definite matrix, of which the upper triangle is read, by its inverse.
 

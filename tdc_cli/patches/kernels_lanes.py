@@ -18,7 +18,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ..kernels import CACHE
+from ..kernels import OUTER
 
 LANES = 16
 # Rows and columns of the block that stays in registers: 16 sums need 8 loads.
@@ -302,7 +302,7 @@ def gather(typing_context, matrix, target, step, source, stride, rows, row, limi
     return signature, generate
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**OUTER)
 def factorise(matrix, order, height, extra, least, identity):
     """Cholesky factors of sixteen matrices, and their inverses applied to right sides that lie below them.
 
@@ -333,7 +333,7 @@ def factorise(matrix, order, height, extra, least, identity):
             _solve_tile(matrix, j * height + i, diagonal, height, begin * height + i, begin * height + j, j - begin)
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**OUTER)
 def substitute_back(matrix, order, height):
     """Solutions of the sixteen systems after `factorise`, for the first right side.
 
@@ -348,7 +348,7 @@ def substitute_back(matrix, order, height):
         _substitute_tile(matrix, k * height + order, k * height + k, height, solution + k, order - TILE - k)
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**OUTER)
 def square(matrix, order, height, count):
     """Minus the sums of squares of the `count` right sides after the first, after `factorise`.
 
@@ -363,7 +363,7 @@ def square(matrix, order, height, count):
         _less_squares(matrix, order * (height + 1) + k, order + 1 + k, height, order)
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**OUTER)
 def invert_lanes(matrix, order, height):
     """Minus the inverses of the sixteen matrices, after `factorise` with the columns of the identity as the last
     `order` right sides.

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from ..kernels import CACHE, INNER, run_shares
+from ..kernels import INNER, OUTER, run_shares
 from .kernels_lanes import FUSED, INDEX, Flat, counted
 
 # Places whose distances from a patch are added up in one vector.
@@ -65,7 +65,7 @@ def _add_distances(vectors):
 _distances_5, _distances_3, _distances_1 = _add_distances(5), _add_distances(3), _add_distances(1)
 
 
-@njit(cache=CACHE, error_model="numpy")
+@njit(**OUTER)
 def distances(image, place, offsets, patch, plus, minus, out, where, count):
     """Distances of a patch from those at `count` neighbouring places, a multiple of `PLACES`.
 
@@ -97,54 +97,6 @@ def distances(image, place, offsets, patch, plus, minus, out, where, count):
             done += PLACES
 
 
-@njit(cache=CACHE, error_model="numpy")
-def _with_means(image, size, contrast):
-    """The picture, and as further channels the mean of the patch that begins at each pixel, times ``size
-    sqrt(contrast)``.
-
-    Both have `PLACES` further columns of zeros, so that vectors may be read over the edge: (2 C, H, W + PLACES).
-    """
-    channels, height, width = image.shape
-    wide = np.zeros((2 * channels, height, width + PLACES), np.float32)
-    for c in range(channels):
-        for row in range(height):
-            for column in range(width):
-                wide[c, row, column] = image[c, row, column]
-    share = np.float32(np.sqrt(contrast) / size)
-    rows = np.empty(width, np.float32)
-    for c in range(channels):
-        for top in range(height - size + 1):
-            rows[:] = np.float32(0.0)
-            for r in range(size):
-                for column in range(width):
-                    rows[column] += image[c, top + r, column]
-            for left in range(width - size + 1):
-                total = np.float32(0.0)
-                for r in range(size):
-                    total += rows[left + r]
-                wide[channels + c, top, left] = share * total
-    return wide
-
-
-@njit(cache=CACHE, error_model="numpy")
-def _offsets(wide, frame, depth, size):
-    """Where the entries of a patch are in the flat array `wide` of `_with_means`, counted from its place, and after
-    them its means.
-    """
-    channels, height, width = wide.shape[0] // 2, wide.shape[1], wide.shape[2]
-    offsets = np.empty(depth * channels * (size * size + 1), np.int64)
-    n, mean = 0, depth * channels * size * size
-    for d in range(depth):
-        for c in range(channels):
-            for r in range(size):
-                for s in range(size):
-                    offsets[n] = (c * height + d * frame + r) * width + s
-                    n += 1
-            offsets[mean] = ((channels + c) * height + d * frame) * width
-            mean += 1
-    return offsets
-
-
 @njit(**INNER)
 def _sink(distances, indices, root, count):
     """Restore the order of a heap, largest on top, after its root was replaced."""
@@ -163,24 +115,21 @@ def _sink(distances, indices, root, count):
 
 
 @njit(inline="always", **INNER)
-def _search(wide, offsets, patch, centre, frame, depth, size, window, line):
+def _search(flat, width, offsets, means, patch, centre, frame, size, window, line):
     """Distances of `patch` from those around the one at `centre`, in its frame; infinite in what is left of `line`.
 
     Returns where they begin, as rows of the picture and columns, and how many places a row takes in `line`.
     """
-    width = wide.shape[2] - PLACES
     begin = centre // width // frame * frame
     row, column = centre // width - begin, centre % width
     first_row, last_row = max(0, row - window), min(frame - size, row + window)
     first, last = max(0, column - window), min(width - size, column + window)
     columns = (last - first + PLACES) // PLACES * PLACES  # whole vectors; what lies beyond `last` is never chosen
-    means = depth * wide.shape[0] // 2
-    flat = wide.reshape(-1)
     for row in range(first_row, last_row + 1):
         where = (row - first_row) * columns
         distances(
             flat,
-            (begin + row) * wide.shape[2] + first,
+            (begin + row) * (width + PLACES) + first,
             offsets,
             patch,
             len(offsets) - means,
@@ -196,57 +145,56 @@ def _search(wide, offsets, patch, centre, frame, depth, size, window, line):
     return begin + first_row, first, columns
 
 
-@njit(inline="always", **INNER)
-def _group(wide, offsets, position, frame, depth, size, window, reach, drift, group):
-    """Write into `group` the patches most like the one at `position`, by falling likeness."""
-    count, width = len(group), wide.shape[2] - PLACES
-    own, last_frame = position // width // frame, wide.shape[1] // frame - depth
-    earliest, latest = max(0, own - reach), min(last_frame, own + reach)
-    side = 2 * window + 1
-    candidates = np.empty((latest - earliest + 1, side * ((side + PLACES - 1) // PLACES * PLACES)), np.float32)
-    begins = np.empty((latest - earliest + 1, 3), np.int64)
-    patch = np.empty(len(offsets), np.float32)
-    flat = wide.reshape(-1)
-    for n in range(len(offsets)):
-        patch[n] = flat[position // width * wide.shape[2] + position % width + offsets[n]]
-    best = position
-    for turn in range(latest - earliest + 1):  # its own frame, those after it, those before it
-        place = own - earliest + turn if own + turn <= latest else latest - earliest - turn
-        if place == own - earliest - 1:
-            best = position
-        around = best + (place + earliest - best // width // frame) * frame * width
-        line = candidates[place]
-        row, column, columns = _search(
-            wide, offsets, patch, around, frame, depth, size, window if turn == 0 else drift, line
-        )
-        begins[place, 0], begins[place, 1], begins[place, 2] = row, column, columns
-        if turn == 0:
-            line[(best // width - row) * columns + best % width - column] = np.float32(-np.inf)
-        else:
-            index = np.argmin(line)
-            best = (row + index // columns) * width + column + index % columns
-    nearest, indices = np.empty(count, np.float32), np.empty(count, np.int64)
-    distance = candidates.reshape(-1)
-    for i in range(count):
-        nearest[i], indices[i] = distance[i], i
-    for root in range(count // 2 - 1, -1, -1):
-        _sink(nearest, indices, root, count)
-    for i in range(count, len(distance)):
-        if distance[i] < nearest[0]:
-            nearest[0], indices[0] = distance[i], i
-            _sink(nearest, indices, np.int64(0), count)
-    for last_place in range(count - 1, -1, -1):
-        place, index = indices[0] // candidates.shape[1], indices[0] % candidates.shape[1]
-        columns = begins[place, 2]
-        group[last_place] = (begins[place, 0] + index // columns) * width + begins[place, 1] + index % columns
-        nearest[0], indices[0] = nearest[last_place], indices[last_place]
-        _sink(nearest, indices, np.int64(0), last_place)
+@njit(**OUTER)
+def _groups(
+    first, last, flat, width, frames, offsets, means, positions, frame, size, window, reach, drift, groups, candidates,
+    distances, begins, patch, nearest, indices
+):  # fmt: skip
+    """`match` for the groups `first` to ``last - 1``.
 
-
-@njit(cache=CACHE, nogil=True, error_model="numpy")
-def _groups(first, last, wide, offsets, positions, frame, depth, size, window, reach, drift, groups):
+    `flat` is what `_with_means` gives, `width` without its further columns, `frames` where patches may begin, and the
+    last `means` of `offsets` are those of means. `distances` are the `candidates` as a flat array.
+    """
+    count, room = groups.shape[1], candidates.shape[1]
     for g in range(first, last):
-        _group(wide, offsets, positions[g], frame, depth, size, window, reach, drift, groups[g])
+        position, group = positions[g], groups[g]
+        own = position // width // frame
+        earliest, latest = max(0, own - reach), min(frames - 1, own + reach)
+        for n in range(len(offsets)):
+            patch[n] = flat[position + position // width * PLACES + offsets[n]]
+        best = position
+        for turn in range(latest - earliest + 1):  # its own frame, those after it, those before it
+            place = own - earliest + turn if own + turn <= latest else latest - earliest - turn
+            if place == own - earliest - 1:
+                best = position
+            around = best + (place + earliest - best // width // frame) * frame * width
+            line = candidates[place]
+            row, column, columns = _search(
+                flat, width, offsets, means, patch, around, frame, size, window if turn == 0 else drift, line
+            )
+            begins[place, 0], begins[place, 1], begins[place, 2] = row, column, columns
+            if turn == 0:
+                line[(best // width - row) * columns + best % width - column] = np.float32(-np.inf)
+            else:
+                index = 0
+                for i in range(1, room):
+                    if line[i] < line[index]:
+                        index = i
+                best = (row + index // columns) * width + column + index % columns
+        for i in range(count):
+            nearest[i], indices[i] = distances[i], i
+        for root in range(count // 2 - 1, -1, -1):
+            _sink(nearest, indices, root, count)
+        for i in range(count, (latest - earliest + 1) * room):
+            if distances[i] < nearest[0]:
+                nearest[0], indices[0] = distances[i], i
+                _sink(nearest, indices, np.int64(0), count)
+        for last_place in range(count - 1, -1, -1):
+            place, index = indices[0] // room, indices[0] % room
+            columns = begins[place, 2]
+            group[last_place] = (begins[place, 0] + index // columns) * width + begins[place, 1] + index % columns
+            nearest[0], indices[0] = nearest[last_place], indices[last_place]
+            _sink(nearest, indices, np.int64(0), last_place)
 
 
 def match(image, positions, frame, depth, size, window, reach, drift, contrast, groups):
@@ -276,6 +224,50 @@ def match(image, positions, frame, depth, size, window, reach, drift, contrast, 
     groups : (G, K) int32 ndarray
         Written; K is at most the number of patches in the smallest window, that of a corner of the first frame.
     """
-    wide = _with_means(image, size, contrast)
+    wide, frames = _with_means(image, size, contrast), image.shape[1] // frame - depth + 1
     offsets = _offsets(wide, frame, depth, size)
-    run_shares(_groups, len(positions), 1, wide, offsets, positions, frame, depth, size, window, reach, drift, groups)
+    side, means = 2 * window + 1, depth * len(image)
+
+    def room():
+        candidates = np.empty((min(2 * reach + 1, frames), side * (side + -side % PLACES)), np.float32)
+        return (
+            candidates,
+            candidates.reshape(-1),
+            np.empty((len(candidates), 3), np.int64),
+            np.empty(len(offsets), np.float32),
+            np.empty(groups.shape[1], np.float32),
+            np.empty(groups.shape[1], np.int64),
+        )
+
+    run_shares(_groups, len(positions), 1, wide.reshape(-1), image.shape[2], frames, offsets, means, positions, frame,
+               size, window, reach, drift, groups, room=room)  # fmt: skip
+
+
+def _with_means(image, size, contrast):
+    """The picture, and as further channels the mean of the patch that begins at each pixel, times ``size
+    sqrt(contrast)``.
+
+    Both have `PLACES` further columns of zeros, so that vectors may be read over the edge: (2 C, H, W + PLACES).
+    """
+    channels, height, width = image.shape
+    wide = np.zeros((2 * channels, height, width + PLACES), np.float32)
+    wide[:channels, :, :width] = image
+    down, across = height - size + 1, width - size + 1
+    for plane, means in zip(image, wide[channels:], strict=True):
+        rows, sums = np.zeros((down, width), np.float32), means[:down, :across]
+        for r in range(size):
+            rows += plane[r : r + down]
+        for r in range(size):
+            sums += rows[:, r : r + across]
+        sums *= np.float32(np.sqrt(contrast) / size)
+    return wide
+
+
+def _offsets(wide, frame, depth, size):
+    """Where the entries of a patch are in `wide` of `_with_means`, as a flat array, counted from its place, and after
+    them its means; (N,) int64.
+    """
+    channels, (height, width) = len(wide) // 2, wide.shape[1:]
+    steps = (frame * width, height * width, width, 1)
+    entries = np.tensordot(steps, np.indices((depth, channels, size, size)), 1)
+    return np.concatenate([entries.ravel(), entries[:, :, 0, 0].ravel() + channels * height * width])

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from ..kernels import CACHE, INNER, run_shares
+from ..kernels import INNER, OUTER, run_shares
 
 # Rows of a frame that running sums go on through: a strip begins anew, so that no bit depends on how the rows are
 # divided among threads.
@@ -76,7 +76,7 @@ def _error(first, last, height, one, its_weight, other, other_weight, border, he
                 own[x] = max(smoothed[x], 0.0) / spread[x]
 
 
-@njit(cache=CACHE, nogil=True, error_model="numpy")
+@njit(**OUTER)
 def _find_motion(first, last, frame, seen, frames, weights, gaps, share, steps, prices, least, sides, best, motion):
     """`find_motion` for the rows `first` to ``last - 1``."""
     height, width = best.shape

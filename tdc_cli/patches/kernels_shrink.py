@@ -5,7 +5,7 @@ laid out.
 import numpy as np
 from numba import njit
 
-from ..kernels import CACHE, INNER, foreign, run_shares
+from ..kernels import INNER, OUTER, foreign, run_shares
 from .kernels import SHARE, _take
 
 _ssyrk = foreign("ssyrk", "cython_blas", 10)
@@ -48,7 +48,7 @@ def _eigenpairs_above(matrix, bound, values, vectors, supports, work, integers):
     return sizes[5]
 
 
-@njit(cache=CACHE, nogil=True, error_model="numpy")
+@njit(**OUTER)
 def _shrink(first, last, image, groups, frame, depth, size, noise, estimates, variances):
     """`shrink` for the groups `first` to ``last - 1``, in one workspace."""
     members = groups.shape[1]

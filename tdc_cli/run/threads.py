@@ -14,7 +14,7 @@ def available():
 
 @contextlib.contextmanager
 def limited(count):
-    """Within the block, BLAS, OpenMP, numba's kernels and SciPy's transforms use at most `count` threads.
+    """Within the block, BLAS, OpenMP, the kernels and SciPy's transforms use at most `count` threads.
 
     That is, where they are loaded. SciPy's transforms use one unless told; what is shared out among as many threads as
     they may use gets `count`, too.
@@ -24,7 +24,7 @@ def limited(count):
     count : int or None
         None: all cores, for SciPy's transforms; everything else is left as it is.
     """
-    # Neither transforms nor kernels are imported here: a method without them should not wait for that.
+    # They are not imported here: a method without them should not wait for that.
     transforms = sys.modules.get("scipy.fft")
     with (
         transforms.set_workers(count or available()) if transforms else contextlib.nullcontext(),
@@ -37,13 +37,5 @@ def limited(count):
 def _limited_libraries(count):
     from .. import library_threads
 
-    numba = sys.modules.get("numba")
-    before = numba.get_num_threads() if numba else None
-    with library_threads.limited(count):
-        if numba:
-            numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
-        try:
-            yield
-        finally:
-            if numba:
-                numba.set_num_threads(before)
+    with library_threads.limited(count), library_threads.kernels(count):
+        yield

@@ -14,7 +14,6 @@ from ..methods.solve import share
 from . import threads
 from .frames import Window
 from .job import Job, complete
-from .pool import Processes, completed
 from .regions import samples
 from .solve import warm_up
 from .streams import SHARED, stream
@@ -84,6 +83,8 @@ def _worked_on(calls, executor, workers, progress):
             yield region, done
             del arguments  # before the next region's are made
         return
+    from .pool import Processes, completed  # most runs have no workers, and should not wait for this
+
     with contextlib.nullcontext(executor) if executor is not None else Processes(workers) as pool:
         for region, future in completed(pool, calls, workers + 1):
             try:
