@@ -309,7 +309,7 @@ def test_a_colour_stands_for_holes_in_the_frames_that_have_it(run, clip):
     report = report_of(run("--mask-color", "#f0f", "--json"))
     assert (report["missing"]["source"], report["missing"]["pixels"]) == ("color", 9)
     refused(run("--mask-color", "#0f0", output="c.npy"),
-            "a.npy: no pixel of any frame has the color #0f0; give another color or a --mask-tolerance")  # fmt: skip
+            "a.npy: no pixel of any frame has the colour #0f0; give another colour or a --mask-tolerance")  # fmt: skip
 
 
 def test_nan_is_missing_in_floats(run, clip):

@@ -140,13 +140,13 @@ def test_a_colour_in_a_jpeg_wants_a_tolerance(tdc):
     )
     assert report_of(result)["missing"]["pixels"] == 256
     words = ("complete-image", "x.jpg", "-o", "y.png", "--overwrite", "--mask-color", "#ff00ff", *QUICK)
-    check_refused(tdc(*words), "x.jpg: no pixel has the color #ff00ff; the nearest differs by 1 of 255: give another "
-                               "color or --mask-tolerance 16")  # fmt: skip
+    check_refused(tdc(*words), "x.jpg: no pixel has the colour #ff00ff; the nearest differs by 1 of 255: give another "
+                               "colour or --mask-tolerance 16")  # fmt: skip
     Image.fromarray(values).save("x.jpg", quality=90)  # with colours at half the resolution, as most programs do
     assert tdc(*words).stderr == (
-        "tdc: warning: x.jpg: 64 pixels have the color #ff00ff and 132 more but for 16 of 255, as JPEG changes colors; "
-        "if those are missing too, give --mask-tolerance 16, and more, with --mask-dilate 2, where a rim of the color "
-        "stays\n"
+        "tdc: warning: x.jpg: 64 pixels have the colour #ff00ff and 132 more but for 16 of 255, as JPEG changes "
+        "colours; if those are missing too, give --mask-tolerance 16, and more, with --mask-dilate 2, where a rim of the "
+        "colour stays\n"
     )
     assert "JPEG" not in tdc(*words, "--mask-tolerance", "16").stderr
 
@@ -174,11 +174,11 @@ def test_alpha_stays_where_a_colour_is_filled(fill):
     [
         (
             ["--mask-color", "#ff00ff"],
-            "a.png: no pixel has the color #ff00ff; the nearest differs by 139 of 255: give another color",
+            "a.png: no pixel has the colour #ff00ff; the nearest differs by 139 of 255: give another colour",
         ),
         (
             ["--mask-color", "#808080", "--mask-tolerance", "255"],
-            "a.png: every pixel has the color #808080: nothing is left to complete from",
+            "a.png: every pixel has the colour #808080: nothing is left to complete from",
         ),
         (
             ["--mask-color", "magenta"],

@@ -391,19 +391,19 @@ def from_color(colour, color, *, picture, tolerance=0, dilate=0, lossy=False):
         enough = max(nearest, FAINT) if lossy else nearest
         wider = f" or `mask_tolerance={enough}`" if nearest <= NEAR else ""
         raise MaskError(
-            f"{picture}: no pixel has the color {color}; the nearest differs by {nearest} of 255: "
-            f"give another color{wider}"
+            f"{picture}: no pixel has the colour {color}; the nearest differs by {nearest} of 255: "
+            f"give another colour{wider}"
         )
     exact, alike = np.count_nonzero(missing), np.count_nonzero(farthest <= FAINT)
     missing = grown(missing, dilate)
     if missing.all():
-        raise MaskError(f"{picture}: every pixel has the color {color}: nothing is left to complete from")
+        raise MaskError(f"{picture}: every pixel has the colour {color}: nothing is left to complete from")
     warnings = ()
     if lossy and not tolerance and exact < ALL_BUT * alike:
         warnings = (
-            f"{picture}: {exact} pixels have the color {color} and {alike - exact} more but for {FAINT} of 255, as "
-            f"JPEG changes colors; if those are missing too, give `mask_tolerance={FAINT}`, and more, with "
-            "`mask_dilate=2`, where a rim of the color stays",
+            f"{picture}: {exact} pixels have the colour {color} and {alike - exact} more but for {FAINT} of 255, as "
+            f"JPEG changes colours; if those are missing too, give `mask_tolerance={FAINT}`, and more, with "
+            "`mask_dilate=2`, where a rim of the colour stays",
         )
     return Mask(~missing, warnings=warnings)
 

@@ -304,7 +304,7 @@ def _checked(request, incomplete, decision, seen):
             )
         if incomplete.in_time and request.mask_color is not None:
             raise MaskError(
-                f"{source.path}: no pixel of any frame has the color {request.mask_color}; give another color or a "
+                f"{source.path}: no pixel of any frame has the colour {request.mask_color}; give another colour or a "
                 "`mask_tolerance`"
             )
         if incomplete.in_time and request.mask is not None:
