@@ -351,11 +351,13 @@ class _Draft:
 
 def _draft(values, observed, wanted, held, schedule, prior, config, rng, progress, part=None, left_out=None):
     """The first part of a run, from the field and the global model, with the entries `held` out."""
-    kept, wanted = observed & ~held, wanted | held
-    worth = _worth(kept, wanted, left_out)
-    start = field.solve(values, kept, prior=prior, wanted=wanted).mean
+    kept = observed & ~held
+    start = field.solve(values, kept, prior=prior, wanted=wanted | held).mean
     weight, whole = _global_part(values, kept, held, start, config, rng)
     start = _beside(start, weight, whole)
+    if not (config.calibrate or weight):  # nothing more is asked of what is held out
+        kept, held = observed, np.zeros_like(held)
+    worth = _worth(kept, wanted | held, left_out)
     held = held & worth
     schedule = schedule.changed(window=config.window or (TUNED.far if weight > TUNED.much else Settings.window))
     estimate, variance = refine_blocks(
@@ -493,3 +495,6 @@ def warm_up(order, config, missing):
     values = rng.random((12, 12, 2))
     for share in (0.3, 0.95, *([0.05] if missing > TUNED.sparse else [])):
         complete(values, rng.random(values.shape) < share, Config(passes=1), rng=rng)
+    if config.frames is None and config.start != "field" and missing >= TUNED.least_missing_deep:
+        tiny = values[..., : order - 1]  # of a grey picture one channel
+        _global(tiny, rng.random(tiny.shape) < 0.5, TRIALS[0], rng)

@@ -262,7 +262,7 @@ def schedule_for(observed, config, wanted=None):
     end = _denser(replace(late, estimated=TUNED.more_estimated), last, TUNED.densest, config)
     wide_end = _denser(wider, last, TUNED.dense, config) if wide else end
     schedule = Schedule(
-        _without_empty(main, wider),
+        _without_empty(replace(main, weighted=not back), wider),
         _without_empty(again, wide_end, _denser(finer, fine, TUNED.dense, config)),
         strokes,
         deep,
