@@ -418,8 +418,9 @@ def _finished(values, observed, worth, draft, noise, rng, progress, part=None):
     before, finish, weight = draft.estimate, draft.schedule.finish, 0.0
     estimate = before
     if finish:
+        start = _given_back(before, values, observed, worth) if draft.schedule.strokes and noise == 0 else before
         estimate, _ = refine_blocks(
-            values, observed, before, finish, noise, rng, progress, False, wanted=worth, **_place(part)
+            values, observed, start, finish, noise, rng, progress, False, wanted=worth, **_place(part)
         )
     if draft.share:
         weight = _weight_in_the_end(draft.agreement, (estimate - before)[worth], (draft.whole - before)[worth])
@@ -427,6 +428,19 @@ def _finished(values, observed, worth, draft, noise, rng, progress, part=None):
         # there is.
         estimate = np.where(observed, estimate, _beside(estimate, weight, draft.whole))
     return (np.where(observed, values, estimate) if noise == 0 else estimate), weight
+
+
+def _given_back(estimate, values, observed, worth):
+    """The estimate with what the field carries, into the entries that are `worth` one, of its errors at those that were
+    held out: a hole beside one of these was deeper than it is, and the few passes that are left would not find again
+    what was lost there.
+    """
+    errors = np.where(observed, values - estimate, 0.0)
+    if not errors.any():
+        return estimate
+    channels = values.shape[2]
+    prior = field.Prior(np.zeros(channels), 1.0, np.eye(channels), 0.0)
+    return np.where(worth, estimate + field.solve(errors, observed, prior=prior, wanted=worth).mean, estimate)
 
 
 def _weight_in_the_end(agreement, changes, additions):
