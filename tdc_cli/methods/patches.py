@@ -240,9 +240,11 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     done = Completion(mean=mean, noise_std=math.sqrt(noise) if noise else None, parameters=parameters)
     if not config.calibrate:
         return done
-    factor = 1.0
+    changes, factor = (estimate - draft.result())[worth], 1.0
     if scale is not None and not schedule.strokes:
-        factor = calibrate.factor_of_last_passes((estimate - draft.result())[worth], errors, noise)
+        factor = calibrate.factor_of_last_passes(changes, errors, noise)
+    elif scale is not None and not schedule.deep and noise == 0:
+        factor = calibrate.factor_of_most_changes(changes, scale(np.sqrt(draft.variance[worth])))
     sd = _deviations(draft.variance, values, observed, noise, scale, factor)
     return replace(
         done,
