@@ -370,7 +370,8 @@ def _divide(targets, mean, length, wants_missing, noise, chosen, counts, others,
 
 @njit(**INNER)
 def _few_missing(targets, length, estimated):
-    """Whether the precision of all patches and systems of what each misses cost less than systems of what is observed."""
+    """Whether the precision of all patches and systems of what each misses cost less than systems of what is observed.
+    """
     by_observed, by_missing = 0, 3 * length**3
     for k in range(estimated):
         count = 0
@@ -521,7 +522,8 @@ def _estimate_apart(first, last, image, data, groups, frame, depth, size, taper,
 def _estimate_uncertain(
     first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances
 ):
-    """`_estimate` with what missing entries leave open; by itself, because few runs need it and it compiles for long."""
+    """`_estimate` with what missing entries leave open; by itself, because few runs need it and it compiles for long.
+    """
     estimated, length = estimates.shape[1:]
     patches, mean, covariance, targets, products, chosen, others, counts, sizes, room = _workspace(
         groups.shape[1], estimated, length

@@ -165,7 +165,8 @@ class _Problem:
         return spread
 
     def _one_pass(self, estimate, positions, taper, ridge, settings, last, variance):
-        """Weighted mean of all estimates of every entry, (C, H, W) float64, and the variance of their mixture or None."""
+        """Weighted mean of all estimates of every entry, (C, H, W) float64, and the variance of their mixture or None.
+        """
         size, count = settings.size, members(self.shape, settings)
         length = settings.depth * len(estimate) * size**2
         place = self.shape[1], settings.depth, size
@@ -245,7 +246,8 @@ def _touched(chosen, settings):
 
 
 def _grid(wanted, settings, rng, origin=(0, 0)):
-    """Flat positions of the reference patches of a pass: a grid of random origin and its border lines, where `wanted`."""
+    """Flat positions of the reference patches of a pass: a grid of random origin and its border lines, where `wanted`.
+    """
     stride = settings.stride
     lines = [np.unique(np.r_[0, np.arange((rng.integers(stride) - begun) % stride, n, stride), n - 1])
              for n, begun in zip(wanted.shape[1:], origin)]  # fmt: skip
