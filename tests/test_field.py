@@ -138,6 +138,12 @@ def test_deviations_of_whole_pixels_have_the_covariance_of_dense_algebra(exact):
     assert np.allclose(np.moveaxis(window.variance(squares), 0, 2).ravel(), np.diag(wanted), rtol=1e-5)
 
 
+def test_whole_pixels_are_solved_without_learning_too(exact):
+    values, observed = rough(together=True)
+    fitted = field.solve(values, observed, steps=0)
+    assert np.allclose(fitted.mean, dense(values, observed, np.eye(3), 0, fitted.offset)[0], rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("noise, together", [(0.0, False), (0.05, False), (0.0, True)])
 def test_samples_scatter_about_the_mean(noise, together):
     values, observed = rough(5, 4, 2, together=together)

@@ -80,7 +80,8 @@ class Factored(Window):
         return np.diag(self.covariance)[:, None, None] * certain * (1 + averaged(ratio, self.missing))
 
     def first_guess(self):
-        """None: nothing is iterated."""
+        """Zeros, the offset: nothing is iterated."""
+        return np.zeros_like(self.values)
 
 
 class _System:
