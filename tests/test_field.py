@@ -10,7 +10,7 @@ from scipy.ndimage import gaussian_filter
 
 from tdc_cli import field, methods
 from tdc_cli.errors import ConfigError, InputError
-from tdc_cli.field import learner, pieces, spectrum
+from tdc_cli.field import factored, learner, pieces, spectrum
 from tdc_cli.field import window as windows
 from tdc_cli.field.solve import channel_groups
 from tdc_cli.methods.solve import solve
@@ -27,11 +27,15 @@ def exact(monkeypatch):
     monkeypatch.setattr(windows, "VARIANCE_BLUR", 1e-3)
 
 
-def rough(height=9, width=8, channels=3, share=0.5):
-    """Values that are smooth as a random walk is, NaN where not observed, and which are observed."""
+def rough(height=9, width=8, channels=3, share=0.5, together=False):
+    """Values that are smooth as a random walk is, NaN where not observed, and which are observed; of whole pixels where
+    channels are observed `together`.
+    """
     rng = np.random.default_rng(4)
     values = rng.normal(size=(height, width, channels)).cumsum(axis=0).cumsum(axis=1)
     observed = rng.random(values.shape) > share
+    if together:
+        observed[:] = observed[..., :1]
     return np.where(observed, values, np.nan), observed
 
 
@@ -40,9 +44,9 @@ def laplacian(n):
     return np.diag(np.r_[1, np.full(n - 2, 2), 1]) - np.eye(n, k=1) - np.eye(n, k=-1)
 
 
-def density(eigenvalues):
+def density(eigenvalues, exponent=spectrum.EXPONENT):
     """Eigenvalues of the field's precision from those of the Laplacian."""
-    return (eigenvalues + spectrum.DELTA) * (eigenvalues + spectrum.EPSILON) ** (spectrum.EXPONENT - 1)
+    return (eigenvalues + spectrum.DELTA) * (eigenvalues + spectrum.EPSILON) ** (exponent - 1)
 
 
 def drawn_from_the_prior(side, rng):
@@ -53,12 +57,12 @@ def drawn_from_the_prior(side, rng):
     return np.moveaxis(scipy.fft.idctn(mixed, axes=(1, 2), norm="ortho"), 0, 2)
 
 
-def dense(values, observed, covariance, noise, offset):
+def dense(values, observed, covariance, noise, offset, exponent=spectrum.EXPONENT):
     """Posterior mean and covariance matrix by dense algebra, (n,) and (n, n) in C order; 0 rows where known exactly."""
     height, width, _ = values.shape
     grid = np.kron(laplacian(height), np.eye(width)) + np.kron(np.eye(height), laplacian(width))
     eigenvalues, vectors = np.linalg.eigh(grid)
-    precision = np.kron((vectors * density(eigenvalues)) @ vectors.T, np.linalg.inv(covariance))
+    precision = np.kron((vectors * density(eigenvalues, exponent)) @ vectors.T, np.linalg.inv(covariance))
     seen = observed.ravel()
     data = np.where(observed, values - offset, 0).ravel()
     if noise:
@@ -79,6 +83,17 @@ def test_mean_is_that_of_dense_algebra(exact, noise, channels):
     assert np.allclose(fitted.mean, wanted, rtol=0, atol=1e-6)
     assert np.allclose(fitted.channel_covariance, covariance) and fitted.noise_variance == pytest.approx(noise)
     assert noise or np.array_equal(fitted.mean[observed], values[observed])
+
+
+@pytest.mark.parametrize("most", [0, factored.MOST_MISSING])
+@pytest.mark.parametrize("exponent", [1.0, 1.5, 2.0, 3.0])
+def test_whole_pixels_have_the_mean_of_dense_algebra(exact, monkeypatch, exponent, most):
+    """By a factor and, where many are missing or p is not a whole number, by iterations."""
+    monkeypatch.setattr(factored, "MOST_MISSING", most)
+    values, observed = rough(together=True)
+    fitted = field.solve(values, observed, channel_covariance=COVARIANCE, exponent=exponent)
+    wanted, _ = dense(values, observed, COVARIANCE, 0, fitted.offset, exponent)
+    assert np.allclose(fitted.mean, wanted, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.05, 1.0])
@@ -104,9 +119,34 @@ def test_deviations_have_the_covariance_of_dense_algebra(exact, noise):
     assert np.allclose(variance, np.diag(wanted), rtol=1e-5)
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.05])
-def test_samples_scatter_about_the_mean(noise):
-    values, observed = rough(5, 4, 2)
+def test_deviations_of_whole_pixels_have_the_covariance_of_dense_algebra(exact):
+    """As above; the conditional means are those of channels that are independent and alike."""
+    values, observed = rough(6, 5, 2, together=True)
+    covariance = COVARIANCE[:2, :2]
+    wanted = dense(values, observed, covariance, 0, np.zeros(2))[1]
+    planes = np.moveaxis(np.nan_to_num(values), 2, 0), np.moveaxis(observed, 2, 0)
+    window = factored.window(*planes, field.EXPONENT, 1, 0.0)
+    assert isinstance(window, factored.Factored)
+    window.set_parameters(covariance, 0.0)
+    outer, squares = np.zeros_like(wanted), 0
+    for unit in np.eye(values.size).reshape(-1, *planes[0].shape):
+        x, conditional = window.deviation((unit,), None, None)
+        squares = squares + conditional**2
+        flat = np.moveaxis(x, 0, 2).ravel()
+        outer += np.outer(flat, flat)
+    assert np.allclose(outer, wanted, rtol=0, atol=1e-9 * wanted.max())
+    assert np.allclose(np.moveaxis(window.variance(squares), 0, 2).ravel(), np.diag(wanted), rtol=1e-5)
+
+
+def test_whole_pixels_are_solved_without_learning_too(exact):
+    values, observed = rough(together=True)
+    fitted = field.solve(values, observed, steps=0)
+    assert np.allclose(fitted.mean, dense(values, observed, np.eye(3), 0, fitted.offset)[0], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("noise, together", [(0.0, False), (0.05, False), (0.0, True)])
+def test_samples_scatter_about_the_mean(noise, together):
+    values, observed = rough(5, 4, 2, together=together)
     fitted = field.solve(values, observed, noise, channel_covariance=COVARIANCE[:2, :2])
     drawn = np.array(list(field.sample(fitted, values, observed, 300, np.random.default_rng(2))))
     wanted = np.diag(dense(values, observed, COVARIANCE[:2, :2], noise, fitted.offset)[1]).reshape(values.shape)
@@ -162,7 +202,7 @@ def test_an_extrapolation_leaves_the_covariance_of_equal_channels_invertible():
     values = np.repeat(smooth(16, 16, 0)[..., None] / 255.0, 3, axis=2)
     observed = np.random.default_rng(0).random(values.shape) > 0.5
     group = pieces.Group(values, observed, ~observed, np.zeros(3), 1.0, field.EXPONENT)
-    learning = learner.Learner(group.learning_windows(), np.eye(3), None, np.random.default_rng(0))
+    learning = learner.Learner(group.learning_windows(None), np.eye(3), None, np.random.default_rng(0))
     learning.parameters = learning._pack(np.diag([1e-30, 1e-20, 3.0]), 0.01)
     assert np.allclose(np.linalg.eigvalsh(learning.unpacked()[0]), [learner.RIDGE, learner.RIDGE, 3.0])
 
@@ -320,13 +360,16 @@ def test_the_inside_of_a_large_hole_comes_from_a_coarser_grid(small_windows):
 # ---------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("pieces", [False, True])
-def test_the_same_bits_with_any_number_of_threads(request, pieces):
+def test_the_same_bits_with_any_number_of_threads(request, pieces, together):
     if pieces:
         request.getfixturevalue("small_windows")
     truth = smooth(90, 70) / 255
     observed = np.random.default_rng(0).random(truth.shape) > 0.7
     observed[20:60, 20:60] = False
+    if together:
+        observed[:] = observed[..., :1]
     results = []
     for count in (1, 2, 3):
         with threads.limited(count):

@@ -889,6 +889,33 @@ def test_the_factor_of_the_last_passes():
     )
 
 
+def test_few_large_changes_say_nothing_of_most_errors():
+    left, change = rng(1).standard_normal(40_000), 0.5 * rng(2).standard_normal(40_000)
+    before = np.full(40_000, np.sqrt(1.25))
+    alike = calibrate.factor_of_most_changes(change, before)
+    assert alike == pytest.approx(1 / np.sqrt(1.25), rel=0.02)
+    assert np.mean(np.abs(left) <= 1.645 * alike * before) == pytest.approx(0.9, abs=0.01)
+    change[:400] = 50
+    assert calibrate.factor_of_most_changes(change, before) == pytest.approx(alike, rel=0.02)
+    assert calibrate.factor_of_most_changes(9 * change, before) == calibrate.LEAST_LEFT**0.5
+    assert calibrate.factor_of_most_changes(change[:0], before[:0]) == 1
+
+
+def test_what_was_held_out_is_given_back_to_the_holes_beside_it():
+    """Where the draft is off by a constant around a hole, half of which was held out, so is it in what is left of the
+    hole, and there only.
+    """
+    truth = np.repeat(smooth(40, 40)[..., :1] / 255, 3, axis=2)
+    observed = np.ones(truth.shape, bool)
+    observed[10:14, 10:14] = observed[30:34, 30:34] = False
+    estimate = truth.copy()
+    estimate[8:16, 8:16] += 0.2
+    found = patches._given_back(estimate, truth, observed, ~observed)
+    assert np.abs(found - truth)[10:14, 10:14].max() < 1e-6
+    assert np.array_equal(found[30:34, 30:34], estimate[30:34, 30:34])
+    assert np.array_equal(patches._given_back(truth, truth, observed, ~observed), truth)
+
+
 @pytest.mark.parametrize(
     "one, other, weight",
     [

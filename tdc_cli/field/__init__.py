@@ -13,10 +13,11 @@ observations (0 where nothing was observed), the posterior is N(offset + u, A^-1
     A = Q (x) S^-1 + D,    A u = D (y - offset);
 
 without noise A is restricted to the missing entries, and A_mm u = -(Q (x) S^-1)_mo (y - offset). Both are solved by
-conjugate gradients. The preconditioner is R [W (Q / q + d I)^-1 W + I - W^2] R, where R is, pixel by pixel, the
-symmetric root of the inverse of the pixel's block q S^-1 + D (q: the mean eigenvalue of Q), and W^2 is the share of the
-prior in the precision of an entry, 1 where it is missing. A posterior sample is u + A^-1 b with b ~ N(0, A) (perturb
-and optimise). S is the fixed point of
+conjugate gradients, but for few whole pixels that are missing, without noise and with a whole number p: there A_mm is
+Q_mm (x) S^-1, u does not depend on S, and Q_mm, which couples near pixels only, has a sparse factor. The preconditioner
+is R [W (Q / q + d I)^-1 W + I - W^2] R, where R is, pixel by pixel, the symmetric root of the inverse of the pixel's
+block q S^-1 + D (q: the mean eigenvalue of Q), and W^2 is the share of the prior in the precision of an entry, 1 where
+it is missing. A posterior sample is u + A^-1 b with b ~ N(0, A) (perturb and optimise). S is the fixed point of
 
     S = E[x^T Q x | y] / (H W),
 

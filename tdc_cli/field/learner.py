@@ -1,5 +1,7 @@
 """Covariance of the channels and level of the noise, learnt together with the field; see `tdc_cli.field`."""
 
+import functools
+
 import numpy as np
 
 from .window import dot
@@ -34,10 +36,15 @@ class Learner:
     def __init__(self, windows, covariance, noise, rng):
         self.windows, self.sampled = zip(*windows)
         self.given_noise = noise
-        self.normals = [_whitened(*w.draw_normals(rng)) for w in self.sampled]
+        self.rng = rng
         self.means = [w.first_guess() for w in self.windows]
         self.deviations = [None] * len(windows)
         self.parameters = self._pack(covariance, FIRST_NOISE if noise is None else noise)
+
+    @functools.cached_property
+    def normals(self):
+        """Random numbers of the samples, the same in all rounds."""
+        return [_whitened(*w.draw_normals(self.rng)) for w in self.sampled]
 
     def _pack(self, covariance, noise):
         values, vectors = np.linalg.eigh(covariance)
@@ -119,7 +126,7 @@ class Learner:
         self.means[k] = self.windows[k].mean(self.means[k], LEARNING_TOLERANCE)
 
 
-def _whitened(prior, data):
+def _whitened(prior, *data):
     """Normals of a sample, those of the prior with the covariance of channels that they are drawn from, the identity.
 
     An EM iteration adds what is missing to what is observed, so that a share f of missing entries multiplies the errors
@@ -127,9 +134,9 @@ def _whitened(prior, data):
     """
     covariance = np.einsum("ihw,jhw->ij", prior, prior, dtype=float) / prior[0].size
     if prior[0].size <= len(prior):  # too few pixels for a covariance that has an inverse
-        return prior, data
+        return prior, *data
     whitening = np.linalg.inv(np.linalg.cholesky(covariance)).astype(prior.dtype)
-    return np.einsum("ij,jhw->ihw", whitening, prior), data
+    return np.einsum("ij,jhw->ihw", whitening, prior), *data
 
 
 def _ridged(covariance):

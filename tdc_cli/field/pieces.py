@@ -7,7 +7,8 @@ import numpy as np
 import scipy.fft
 import scipy.ndimage
 
-from .window import Window
+from ..library_threads import limited
+from .factored import window as window_of
 
 # Pixels up to which a picture is solved in one piece; above, cores of CORE x CORE pixels with a margin, and a coarser
 # grid for pixels farther than REACH from everything observed.
@@ -123,7 +124,7 @@ class Group:
         start = np.moveaxis(self.start[slices[:2]], 2, 0)
         return ((start - self.offset[:, None, None]) / self.scale).astype(window.values.dtype)
 
-    def learning_windows(self):
+    def learning_windows(self, noise):
         """Windows to learn from, up to `LEARNT_FROM`, spread evenly over those with observed entries, and a part of
         each that samples are drawn of: their spread depends on what is missing, not on what the picture shows.
         """
@@ -134,8 +135,10 @@ class Group:
         found = []
         for k in chosen:
             values, observed = self.cut(*map(_quick, able[k][:2]))
-            window, part = Window(values, observed, self.exponent, self.cell), _typical(observed)
-            typical = window if part is None else Window(values[part], observed[part], self.exponent, self.cell)
+            window, part = window_of(values, observed, self.exponent, self.cell, noise), _typical(observed)
+            typical = (
+                window if part is None else window_of(values[part], observed[part], self.exponent, self.cell, noise)
+            )
             found.append((window, typical))
         return found
 
@@ -216,7 +219,7 @@ def posterior(group, covariance, noise, out, *, rng, count, keep, run, tick=lamb
             filled = _enlarged(coarse.mean, slices, guided) - group.offset[:, None]
             values[:, guided] = filled / group.scale
             exact = observed | guided
-        window = Window(values, exact, group.exponent, group.cell)
+        window = window_of(values, exact, group.exponent, group.cell, noise)
         window.set_parameters(covariance, noise)
         mean = window.mean(group.first_guess(window, slices), TOLERANCE)
         known = window.values if not noise else 0
@@ -227,7 +230,9 @@ def posterior(group, covariance, noise, out, *, rng, count, keep, run, tick=lamb
         np.copyto(out.mean[target], estimate, where=todo)
         if not count:
             return
-        normals = [window.draw_normals(own) for _ in range(count)]
+        # Channels that are alike are samples of each other.
+        drawn = count if keep else -(-count // window.alike)
+        normals = [window.draw_normals(own) for _ in range(drawn)]
 
         def one(k):
             given = None
@@ -238,12 +243,12 @@ def posterior(group, covariance, noise, out, *, rng, count, keep, run, tick=lamb
             return deviation, conditional**2
 
         squares = 0
-        for k, (deviation, square) in enumerate(inner(one, range(count))):
+        for k, (deviation, square) in enumerate(inner(one, range(drawn))):
             squares = squares + square
             if keep:
                 np.copyto(out.deviations[k][target], np.moveaxis(deviation[core], 0, 2), where=todo)
         if out.variance is not None:
-            variance = window.variance(squares / count)
+            variance = window.variance(squares / drawn)
             if exact is not observed:
                 variance[:, guided] = _enlarged(coarse.variance, slices, guided)
             np.copyto(out.variance[target], np.moveaxis(variance[core], 0, 2), where=todo, casting="same_kind")
@@ -270,7 +275,10 @@ def _in_turn(work, tasks, tick=lambda done, total: None):
 
 
 def runner(stack):
-    """`_in_turn` by as many threads as SciPy's transforms may use; the results do not depend on their number."""
+    """`_in_turn` by as many threads as SciPy's transforms may use; the results do not depend on their number, nor on
+    that of BLAS, which has one within.
+    """
+    stack.enter_context(limited(1, "blas"))
     threads = scipy.fft.get_workers()
     if threads == 1:
         return _in_turn

@@ -170,7 +170,7 @@ def _learnt(parts, noise_variance, exponent, channel_covariance, steps, run, mon
             continue
         start = first_covariance(spread[own]) if channel_covariance is None else covariance[own, own]
         pictures = [Group(v[..., own], o[..., own], ~o[..., own], offset[own], scale, exponent) for v, o in parts]
-        windows = [window for picture in pictures for window in picture.learning_windows()]
+        windows = [window for picture in pictures for window in picture.learning_windows(noise)]
         learner = Learner(windows, start, noise, np.random.default_rng(k))
         at_once = steps and noise == 0 and all(window.together for window, _ in windows)
         if at_once:

@@ -36,7 +36,7 @@ def dot(a, b):
     return float(np.einsum("ihw,ihw->i", a, b).sum(dtype=float))
 
 
-def _root(matrices, power=0.5):
+def root(matrices, power=0.5):
     """Symmetric `power` of symmetric positive semi-definite matrices, (..., C, C)."""
     values, vectors = np.linalg.eigh(matrices)
     top = np.maximum(values, np.finfo(float).tiny) ** power
@@ -58,6 +58,8 @@ class Window:
     def __init__(self, values, observed, exponent, cell=1):
         kind = np.float64 if values.size <= DOUBLE else np.float32
         self.observed = observed
+        # How many channels have the same variances but for a factor each.
+        self.alike = 1
         self.values = values.astype(kind)
         self.level, spectrum, self.diagonal = grid(values.shape[1:], exponent, cell)
         self.spectrum = spectrum.astype(kind)
@@ -83,17 +85,17 @@ class Window:
         self.covariance, self.noise = covariance, noise
         coupling = np.linalg.inv(covariance) * self.level
         self.coupling = coupling.astype(kind)
-        self.coupling_root = _root(coupling).astype(kind)
+        self.coupling_root = root(coupling).astype(kind)
         blocks = np.zeros((len(self.patterns), *covariance.shape))
         share = np.ones(self.patterns.shape)
         for block, own, seen in zip(blocks, share, self.patterns):
             if noise:
                 inverse = np.linalg.inv(coupling + np.diag(seen / noise))
-                block[:] = _root(inverse)
+                block[:] = root(inverse)
                 own[:] = np.diag(coupling) / (np.diag(coupling) + seen / noise)
             else:
                 rest = np.ix_(~seen, ~seen)
-                block[rest] = _root(coupling[rest], -0.5)
+                block[rest] = root(coupling[rest], -0.5)
         # B, the inverse of a pixel's block q S^-1 + D, and B (q S^-1) B, by which the block near the border is put
         # right.
         inverses = np.einsum("nij,njk->nik", blocks, blocks)
@@ -208,14 +210,10 @@ class Window:
         With z = x - B A x, Var(x) = E[z^2] + 2 B - B A B for any B. The first term is noisy: relative to the rest it is
         averaged over a few pixels, missing entries and observed ones apart.
         """
-        spread = (0, VARIANCE_BLUR, VARIANCE_BLUR)
         ratio = squares / np.maximum(self.block_variance, np.finfo(np.float32).tiny)
         variance = np.zeros_like(self.block_variance)
         for members in (~self.observed, self.observed) if self.noise else (~self.observed,):
-            weights = members.astype(float)
-            total = scipy.ndimage.gaussian_filter(ratio * weights, spread)
-            average = total / np.maximum(scipy.ndimage.gaussian_filter(weights, spread), 1e-6)
-            variance += weights * (self.sure_variance + self.block_variance * average)
+            variance += members * (self.sure_variance + self.block_variance * averaged(ratio, members))
         return variance
 
     def spread(self, x):
@@ -233,6 +231,13 @@ class Window:
         shared = _fill(shared, count, eigenvalues, (0.7, 1.4, 2.8, 6.0))
         own = (self.values - coarse - shared) * seen
         return coarse + shared + _fill(own, seen, eigenvalues, (0.7, 1.4, 2.8, 6.0))
+
+
+def averaged(ratio, members):
+    """`ratio` (..., H, W), averaged over neighbouring `members` of the same shape."""
+    weights, axes = members.astype(float), (-2, -1)
+    total = scipy.ndimage.gaussian_filter(ratio * weights, VARIANCE_BLUR, axes=axes)
+    return total / np.maximum(scipy.ndimage.gaussian_filter(weights, VARIANCE_BLUR, axes=axes), 1e-6)
 
 
 def _fill(values, weights, eigenvalues, widths):

@@ -240,9 +240,11 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     done = Completion(mean=mean, noise_std=math.sqrt(noise) if noise else None, parameters=parameters)
     if not config.calibrate:
         return done
-    factor = 1.0
+    changes, factor = (estimate - draft.result())[worth], 1.0
     if scale is not None and not schedule.strokes:
-        factor = calibrate.factor_of_last_passes((estimate - draft.result())[worth], errors, noise)
+        factor = calibrate.factor_of_last_passes(changes, errors, noise)
+    elif scale is not None and not schedule.deep and noise == 0:
+        factor = calibrate.factor_of_most_changes(changes, scale(np.sqrt(draft.variance[worth])))
     sd = _deviations(draft.variance, values, observed, noise, scale, factor)
     return replace(
         done,
@@ -351,11 +353,13 @@ class _Draft:
 
 def _draft(values, observed, wanted, held, schedule, prior, config, rng, progress, part=None, left_out=None):
     """The first part of a run, from the field and the global model, with the entries `held` out."""
-    kept, wanted = observed & ~held, wanted | held
-    worth = _worth(kept, wanted, left_out)
-    start = field.solve(values, kept, prior=prior, wanted=wanted).mean
+    kept = observed & ~held
+    start = field.solve(values, kept, prior=prior, wanted=wanted | held).mean
     weight, whole = _global_part(values, kept, held, start, config, rng)
     start = _beside(start, weight, whole)
+    if not (config.calibrate or weight):  # nothing more is asked of what is held out
+        kept, held = observed, np.zeros_like(held)
+    worth = _worth(kept, wanted | held, left_out)
     held = held & worth
     schedule = schedule.changed(window=config.window or (TUNED.far if weight > TUNED.much else Settings.window))
     estimate, variance = refine_blocks(
@@ -416,8 +420,9 @@ def _finished(values, observed, worth, draft, noise, rng, progress, part=None):
     before, finish, weight = draft.estimate, draft.schedule.finish, 0.0
     estimate = before
     if finish:
+        start = _given_back(before, values, observed, worth) if draft.schedule.strokes and noise == 0 else before
         estimate, _ = refine_blocks(
-            values, observed, before, finish, noise, rng, progress, False, wanted=worth, **_place(part)
+            values, observed, start, finish, noise, rng, progress, False, wanted=worth, **_place(part)
         )
     if draft.share:
         weight = _weight_in_the_end(draft.agreement, (estimate - before)[worth], (draft.whole - before)[worth])
@@ -425,6 +430,19 @@ def _finished(values, observed, worth, draft, noise, rng, progress, part=None):
         # there is.
         estimate = np.where(observed, estimate, _beside(estimate, weight, draft.whole))
     return (np.where(observed, values, estimate) if noise == 0 else estimate), weight
+
+
+def _given_back(estimate, values, observed, worth):
+    """The estimate with what the field carries, into the entries that are `worth` one, of its errors at those that were
+    held out: a hole beside one of these was deeper than it is, and the few passes that are left would not find again
+    what was lost there.
+    """
+    errors = np.where(observed, values - estimate, 0.0)
+    if not errors.any():
+        return estimate
+    channels = values.shape[2]
+    prior = field.Prior(np.zeros(channels), 1.0, np.eye(channels), 0.0)
+    return np.where(worth, estimate + field.solve(errors, observed, prior=prior, wanted=worth).mean, estimate)
 
 
 def _weight_in_the_end(agreement, changes, additions):
@@ -493,3 +511,6 @@ def warm_up(order, config, missing):
     values = rng.random((12, 12, 2))
     for share in (0.3, 0.95, *([0.05] if missing > TUNED.sparse else [])):
         complete(values, rng.random(values.shape) < share, Config(passes=1), rng=rng)
+    if config.frames is None and config.start != "field" and missing >= TUNED.least_missing_deep:
+        tiny = values[..., : order - 1]  # of a grey picture one channel
+        _global(tiny, rng.random(tiny.shape) < 0.5, TRIALS[0], rng)

@@ -284,5 +284,23 @@ def factor_of_last_passes(changes, errors, noise):
         Variance.
     """
     before = np.mean(errors**2) - noise
-    share = np.mean(changes**2) / before if len(changes) and before > 0 else 0.0
+    return _left(np.mean(changes**2) / before if len(changes) and before > 0 else 0.0)
+
+
+def factor_of_most_changes(changes, deviations):
+    """`factor_of_last_passes` where few changes are large, as where a line beneath a stroke is found again: these say
+    nothing of most errors, which 90 % intervals go by.
+
+    Parameters
+    ----------
+    changes : (n,) ndarray
+        Of missing entries, from the draft to the end.
+    deviations : (n,) ndarray
+        Standard deviations of the same entries in the draft, above 0.
+    """
+    return _left((np.quantile(np.abs(changes) / deviations, 0.9) / NORMAL_90) ** 2 if len(changes) else 0.0)
+
+
+def _left(share):
+    """Factor of standard deviations where this share of the variance is gone."""
     return math.sqrt(max(1 - share, LEAST_LEFT))

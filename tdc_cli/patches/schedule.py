@@ -189,10 +189,10 @@ class Schedule:
     finish : tuple of Settings
         Gone from there on with everything that is observed.
     strokes : bool
-        Whether the holes are strokes. There what the last passes better is not taken out of the standard deviations:
-        they change what is alike in a whole hole, and with it its error, not every entry by itself.
+        Whether the holes are strokes.
     deep : bool
-        Whether these are deep.
+        Whether these are deep. There what the last passes better is not taken out of the standard deviations: they
+        change what is alike in a whole hole, and with it its error, not every entry by itself.
     """
 
     draft: tuple
@@ -262,7 +262,7 @@ def schedule_for(observed, config, wanted=None):
     end = _denser(replace(late, estimated=TUNED.more_estimated), last, TUNED.densest, config)
     wide_end = _denser(wider, last, TUNED.dense, config) if wide else end
     schedule = Schedule(
-        _without_empty(main, wider),
+        _without_empty(replace(main, weighted=not back), wider),
         _without_empty(again, wide_end, _denser(finer, fine, TUNED.dense, config)),
         strokes,
         deep,
