@@ -145,8 +145,8 @@ def test_a_colour_in_a_jpeg_wants_a_tolerance(tdc):
     Image.fromarray(values).save("x.jpg", quality=90)  # with colours at half the resolution, as most programs do
     assert tdc(*words).stderr == (
         "tdc: warning: x.jpg: 64 pixels have the colour #ff00ff and 132 more but for 16 of 255, as JPEG changes "
-        "colours; if those are missing too, give --mask-tolerance 16, and more, with --mask-dilate 2, where a rim of the "
-        "colour stays\n"
+        "colours; if those are missing too, give --mask-tolerance 16, and more, with --mask-dilate 2, where a rim of "
+        "the colour stays\n"
     )
     assert "JPEG" not in tdc(*words, "--mask-tolerance", "16").stderr
 
