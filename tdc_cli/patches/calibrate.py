@@ -104,7 +104,8 @@ def _moved_pieces(absent, observed, count, rng):
     enough = LEAST_INDEPENDENT * channels * max(1, 2 * deepest - 1) ** 2
     left = max(count, min(enough, LARGEST_SHARE * observed.sum())) - held.sum()
     least = left / 2
-    beside, above = _at_border(pieces)
+    # Thin strokes are told as well from one side.
+    beside, above = _at_border(np.zeros_like(pieces) if thin else pieces)
     for number in range(MOST_MOVES):
         place, moved = _moved(pieces, absent, beside, above, rng)
         moved &= observed & ~held
