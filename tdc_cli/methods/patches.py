@@ -40,8 +40,8 @@ class Config(Parameters):
 
     size: int | None = parameter(
         None,
-        "Side of a patch; None: 6, or 10 for deep strokes, smaller with many channels. In clips 6, under noise the last "
-        "pass 4.",
+        "Side of a patch; None: 6, or 10 for deep strokes, smaller with many channels. In clips 6, under noise the "
+        "last pass 4.",
         ge=2,
         le=16,
     )

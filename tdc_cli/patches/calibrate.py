@@ -95,7 +95,7 @@ def _moved_pieces(absent, observed, count, rng):
     Squares of longer holes lose what is nearer than `APART` to what is missing, and holes deeper than that are chosen
     where they keep it.
     """
-    height, width, channels = absent.shape
+    channels = absent.shape[2]
     side = max(1, min(PIECE, math.isqrt(int(LARGEST_SHARE * np.sum(observed) / channels))))
     pieces, whole = _pieces(absent.any(axis=2), side)
     held = _moved_hole(absent, observed, rng)
