@@ -431,6 +431,15 @@ def test_blocks_are_hidden_whole_and_away_from_what_is_missing(seed):
     assert all(np.sum(holes == k) == 144 for k in middle)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_deep_hole_at_the_border_is_held_out_at_a_border(seed):
+    absent = np.zeros((96, 96, 1), dtype=bool)
+    absent[:16, 36:56] = True
+    held = calibrate.hold_out(~absent, 0.05, rng(seed))[..., 0]
+    holes, count = label(held, np.ones((3, 3)))
+    assert count and all({0, 95} & set(np.nonzero(holes == k)[0]) for k in range(1, count + 1))
+
+
 @pytest.mark.parametrize("side", [12, 16, 32, 33, 40])
 def test_a_small_picture_has_strokes_to_hide_and_keeps_most(side):
     absent = np.zeros((side, side, 3), dtype=bool)
@@ -841,7 +850,9 @@ def test_where_few_errors_are_independent_a_small_weight_of_the_global_model_is_
     monkeypatch.setattr(patches, "_global", lambda *args: np.full((6, 6, 1), 2.5))
     monkeypatch.setattr(calibrate, "independent", lambda held: errors)
     held = np.ones((6, 6, 1), dtype=bool)
-    found = patches._global_part(np.ones((6, 6, 1)), ~held, held, np.zeros((6, 6, 1)), patches.Config(), rng(0))
+    found = patches._global_part(
+        np.ones((6, 6, 1)), ~held, held, np.zeros((6, 6, 1)), patches.Config(), schedule.Schedule((), ()), rng(0)
+    )
     assert found[0] == pytest.approx(weight) and (found[1] is None) == (weight == 0)
 
 

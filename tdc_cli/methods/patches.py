@@ -20,10 +20,12 @@ from . import Completion, Part, datc, patches_clip, silent
 from .blocks import Progress, blocks, refine_blocks
 from .parameters import Parameters, frame_mode, noise_level, parameter
 
-# The global model: how it is tried, first a few sweeps and where these promise something some more, and how it is run
-# in earnest.
+# The global model: how it is tried, first a few sweeps and where these promise something some more, and how often and
+# how it is run in earnest, where entries are scattered and where holes are strokes. The longer a chain learns what
+# surrounds a hole, the worse it says what is in it, and each errs in its own way.
 TRIALS = {"rank": 60, "burn_in": 4, "samples": 3}, {"rank": 60, "burn_in": 10, "samples": 8}
-EARNEST = {"rank": 100, "burn_in": 40, "samples": 30}
+EARNEST = 3, {"rank": 100, "burn_in": 15, "samples": 10}
+EARNEST_STROKES = 4, {"rank": 100, "burn_in": 4, "samples": 6}
 # Observed entries that a trial sees at most.
 MOST_TRIED = 60_000
 # Rounds that learn the field's covariance, of which the passes need a first estimate only, where there is no noise.
@@ -38,8 +40,8 @@ class Config(Parameters):
 
     size: int | None = parameter(
         None,
-        "Side of a patch; None: 6, or 8 for deep strokes, smaller with many channels. In clips 6, under noise the last "
-        "pass 4.",
+        "Side of a patch; None: 6, or 10 for deep strokes, smaller with many channels. In clips 6, under noise the "
+        "last pass 4.",
         ge=2,
         le=16,
     )
@@ -355,7 +357,7 @@ def _draft(values, observed, wanted, held, schedule, prior, config, rng, progres
     """The first part of a run, from the field and the global model, with the entries `held` out."""
     kept = observed & ~held
     start = field.solve(values, kept, prior=prior, wanted=wanted | held).mean
-    weight, whole = _global_part(values, kept, held, start, config, rng)
+    weight, whole = _global_part(values, kept, held, start, config, schedule, rng)
     start = _beside(start, weight, whole)
     if not (config.calibrate or weight):  # nothing more is asked of what is held out
         kept, held = observed, np.zeros_like(held)
@@ -389,7 +391,7 @@ def _beside(estimate, weight, whole):
     return estimate + weight * (whole - estimate) if weight else estimate
 
 
-def _global_part(values, kept, held, start, config, rng):
+def _global_part(values, kept, held, start, config, schedule, rng):
     """Weight of the global model in the start, and its estimate or None."""
     possible = held.sum() >= calibrate.FEWEST and held.size <= TUNED.most_global and min(held.shape[:2]) > 2
     few = calibrate.independent(held) < TUNED.few
@@ -402,7 +404,9 @@ def _global_part(values, kept, held, start, config, rng):
                 break
     if not weight:
         return 0.0, None
-    whole = _global(values, kept, EARNEST, rng)
+    chains, parameters = EARNEST_STROKES if schedule.strokes else EARNEST
+    # One after the other: a chain holds arrays as large as the picture.
+    whole = sum(_global(values, kept, parameters, rng) for _ in range(chains)) / chains
     if config.start == "auto":
         weight = _best_weight(values, start, whole, held, least_weights[0])
     return weight, whole if weight else None
@@ -425,7 +429,10 @@ def _finished(values, observed, worth, draft, noise, rng, progress, part=None):
             values, observed, start, finish, noise, rng, progress, False, wanted=worth, **_place(part)
         )
     if draft.share:
-        weight = _weight_in_the_end(draft.agreement, (estimate - before)[worth], (draft.whole - before)[worth])
+        # Beneath strokes a change has much to do with the error, which is alike in a whole hole.
+        weight = draft.share
+        if not draft.schedule.strokes:
+            weight = _weight_in_the_end(draft.agreement, (estimate - before)[worth], (draft.whole - before)[worth])
         # What is observed, if only with noise, the patches know better: the global model does not know how much noise
         # there is.
         estimate = np.where(observed, estimate, _beside(estimate, weight, draft.whole))

@@ -21,6 +21,8 @@ PIECE, LARGEST_SHARE = 32, 1 / 8
 # What is held out keeps this distance from what is missing, in pixels: together they would be a hole wider than any,
 # and a line that goes on beneath it would be lost.
 APART = 3
+# Deep holes are few errors each: so many independent ones are held out, as far as `LARGEST_SHARE` lets them.
+LEAST_INDEPENDENT = 30
 # How often a mask that covers too little is moved anew.
 MOST_MOVES = 16
 # The least share of the errors' variance that the last passes are taken to leave.
@@ -93,17 +95,27 @@ def _moved_pieces(absent, observed, count, rng):
     Squares of longer holes lose what is nearer than `APART` to what is missing, and holes deeper than that are chosen
     where they keep it.
     """
-    height, width, channels = absent.shape
+    channels = absent.shape[2]
     side = max(1, min(PIECE, math.isqrt(int(LARGEST_SHARE * np.sum(observed) / channels))))
     pieces, whole = _pieces(absent.any(axis=2), side)
     held = _moved_hole(absent, observed, rng)
-    left, thin = count - held.sum(), depth(absent) <= APART
+    deepest = depth(absent)
+    thin = deepest <= APART
+    enough = LEAST_INDEPENDENT * channels * max(1, 2 * deepest - 1) ** 2
+    wanted = max(count, min(enough, LARGEST_SHARE * observed.sum()))
+    # Thin strokes are told as well from one side.
+    beside, above = _at_border(np.zeros_like(pieces) if thin else pieces)
     for number in range(MOST_MOVES):
-        shift = [rng.integers(max(1, min(PIECE, n // 3)), n) for n in (height, width)]
-        place = np.roll(pieces, shift, axis=(0, 1))
-        moved = np.roll(absent, shift, axis=(0, 1)) & observed & ~held
-        # In the end, where holes leave no room for such a distance, pieces are cut by them alone.
-        if number < MOST_MOVES // 2:
+        # In the end, where holes leave no room for such a distance, pieces are cut by them alone, and no more of them
+        # held out than must be.
+        close = number >= MOST_MOVES // 2
+        aim = count if close else wanted
+        left = aim - held.sum()
+        if number and left <= aim / 2:
+            break
+        place, moved = _moved(pieces, absent, beside, above, rng)
+        moved &= observed & ~held
+        if not close:
             near = distance_transform_cdt(~(absent | held).all(axis=2), "chessboard") <= APART
             lost = near & (place > whole)
             if not thin:
@@ -114,10 +126,36 @@ def _moved_pieces(absent, observed, count, rng):
         order = rng.permutation(np.flatnonzero(covers))
         before = np.cumsum(covers[order]) - covers[order]
         held |= moved & np.isin(place, order[before < left])[..., None]
-        left -= covers[order[before < left]].sum()
-        if left <= count / 2:
-            break
     return held
+
+
+def _at_border(pieces):
+    """Which pixels of (H, W) numbered `pieces`, 0 = none, belong to one at the left or right border, and to one at the
+    upper or lower.
+    """
+    return (np.isin(pieces, np.setdiff1d(lines, 0)) for lines in (pieces[:, [0, -1]], pieces[[0, -1]]))
+
+
+def _moved(pieces, absent, beside, above, rng):
+    """Numbers of pieces, (H, W), and the mask, (H, W, C), moved at random.
+
+    Pieces at a border, which are `beside` or `above` the others, are told from one side alone, and err more: these stay
+    at a border, the same or the opposite one, along which they move, and those in a corner in some corner.
+    """
+    shift = [rng.integers(max(1, min(PIECE, n // 3)), n) for n in pieces.shape]
+    place, moved = np.zeros_like(pieces), np.zeros_like(absent)
+    for at_side, at_end in ((False, False), (False, True), (True, False), (True, True)):
+        chosen = (beside == at_side) & (above == at_end)
+        if not (chosen & (pieces > 0)).any():
+            continue
+        own, turn = [0 if at_end else shift[0], 0 if at_side else shift[1]], [slice(None), slice(None)]
+        for axis, stays in enumerate((at_end, at_side)):
+            if stays and rng.random() < 0.5:
+                turn[axis] = slice(None, None, -1)
+        number = np.roll(np.where(chosen, pieces, 0), own, axis=(0, 1))[tuple(turn)]
+        holes = np.roll(absent & chosen[..., None], own, axis=(0, 1))[tuple(turn)]
+        place, moved = np.where(number, number, place), np.where(number[..., None] > 0, holes, moved)
+    return place, moved
 
 
 def _pieces(absent, side):
@@ -149,8 +187,11 @@ def _moved_hole(absent, observed, rng):
     reach = min(depths[row, column], math.isqrt(int(LARGEST_SHARE * np.sum(observed) / channels)) // 2)
     piece = absent[max(row - reach, 0) : row + reach, max(column - reach, 0) : column + reach]
     most = 0
+    # At a border it stays at it, or at the opposite one.
+    at_border = [here < reach or here + reach > n for here, n in zip((row, column), (height, width))]
     for _ in range(MOST_MOVES):
-        corner = [rng.integers(n - length + 1) for n, length in zip((height, width), piece.shape)]
+        corner = [(n - length) * rng.integers(2) if stays else rng.integers(n - length + 1)
+                  for n, length, stays in zip((height, width), piece.shape, at_border)]  # fmt: skip
         place = tuple(slice(start, start + length) for start, length in zip(corner, piece.shape))
         covered = piece & observed[place]
         if covered.sum() > most:

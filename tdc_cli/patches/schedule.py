@@ -104,7 +104,7 @@ class Tuned:
     # Holes of strokes this deep, in pixels to the nearest observed one (the 90th percentile), are filled better by
     # larger patches.
     deep: int = 2
-    deep_size: int = 8
+    deep_size: int = 10
     deep_members: int = 96
     # The nearest patches of a group alone are estimated, by what all of them say ("The nearest of a group"): usually,
     # and in the last passes, where most is missing or where holes are strokes.
