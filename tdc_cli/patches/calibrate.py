@@ -21,8 +21,6 @@ PIECE, LARGEST_SHARE = 32, 1 / 8
 # What is held out keeps this distance from what is missing, in pixels: together they would be a hole wider than any,
 # and a line that goes on beneath it would be lost.
 APART = 3
-# Deep holes are few errors each: so many independent ones are held out, as far as `LARGEST_SHARE` lets them.
-LEAST_INDEPENDENT = 30
 # How often a mask that covers too little is moved anew.
 MOST_MOVES = 16
 # The least share of the errors' variance that the last passes are taken to leave.
@@ -99,23 +97,14 @@ def _moved_pieces(absent, observed, count, rng):
     side = max(1, min(PIECE, math.isqrt(int(LARGEST_SHARE * np.sum(observed) / channels))))
     pieces, whole = _pieces(absent.any(axis=2), side)
     held = _moved_hole(absent, observed, rng)
-    deepest = depth(absent)
-    thin = deepest <= APART
-    enough = LEAST_INDEPENDENT * channels * max(1, 2 * deepest - 1) ** 2
-    wanted = max(count, min(enough, LARGEST_SHARE * observed.sum()))
+    left, thin = count - held.sum(), depth(absent) <= APART
     # Thin strokes are told as well from one side.
     beside, above = _at_border(np.zeros_like(pieces) if thin else pieces)
     for number in range(MOST_MOVES):
-        # In the end, where holes leave no room for such a distance, pieces are cut by them alone, and no more of them
-        # held out than must be.
-        close = number >= MOST_MOVES // 2
-        aim = count if close else wanted
-        left = aim - held.sum()
-        if number and left <= aim / 2:
-            break
         place, moved = _moved(pieces, absent, beside, above, rng)
         moved &= observed & ~held
-        if not close:
+        # In the end, where holes leave no room for such a distance, pieces are cut by them alone.
+        if number < MOST_MOVES // 2:
             near = distance_transform_cdt(~(absent | held).all(axis=2), "chessboard") <= APART
             lost = near & (place > whole)
             if not thin:
@@ -126,6 +115,9 @@ def _moved_pieces(absent, observed, count, rng):
         order = rng.permutation(np.flatnonzero(covers))
         before = np.cumsum(covers[order]) - covers[order]
         held |= moved & np.isin(place, order[before < left])[..., None]
+        left -= covers[order[before < left]].sum()
+        if left <= count / 2:
+            break
     return held
 
 
