@@ -963,14 +963,14 @@ def test_stages_follow_the_holes():
     assert stages_of(usual) == [[(6, 64, 6, 10)], [(6, 64, 4, 3), (6, 64, 3, 1), (4, 32, 3, 1)]]
     assert stages_of(sparse) == [[(6, 48, 6, 6), (8, 48, 8, 1)], [(6, 48, 4, 3), (8, 48, 5, 1), (4, 32, 3, 1)]]
     assert stages_of(thin) == [[(6, 64, 6, 8)], [(6, 64, 4, 3), (6, 64, 3, 1)]]
-    assert stages_of(deep) == [[(8, 96, 8, 8)], [(8, 96, 5, 3), (8, 96, 4, 1)]]
+    assert stages_of(deep) == [[(10, 96, 10, 8)], [(10, 96, 5, 3), (10, 96, 5, 1)]]
     assert (
         stages_of(deep, noise_std=0.1)
         == stages_of(deep, noise_std="auto")
         == [[(6, 64, 6, 8)], [(6, 64, 4, 3), (6, 64, 3, 1)]]
     )
     assert stages_of(deep, size=5, members=20, passes=7) == [[(5, 20, 5, 5)], [(5, 20, 3, 1), (5, 20, 2, 1)]]
-    assert stages_of(deep, stride=2)[0][0] == (8, 96, 2, 8)
+    assert stages_of(deep, stride=2)[0][0] == (10, 96, 2, 8)
     assert stages_of(np.ones((4, 60, 3), dtype=bool), size=9, stride=8)[0][0][::2] == (
         4,
         4,
