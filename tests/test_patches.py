@@ -963,7 +963,7 @@ def test_stages_follow_the_holes():
     assert stages_of(usual) == [[(6, 64, 6, 10)], [(6, 64, 4, 3), (6, 64, 3, 1), (4, 32, 3, 1)]]
     assert stages_of(sparse) == [[(6, 48, 6, 6), (8, 48, 8, 1)], [(6, 48, 4, 3), (8, 48, 5, 1), (4, 32, 3, 1)]]
     assert stages_of(thin) == [[(6, 64, 6, 8)], [(6, 64, 4, 3), (6, 64, 3, 1)]]
-    assert stages_of(deep) == [[(10, 96, 10, 8)], [(10, 96, 5, 3), (10, 96, 5, 1)]]
+    assert stages_of(deep) == [[(10, 96, 10, 8)], [(10, 96, 7, 3), (10, 96, 5, 1)]]
     assert (
         stages_of(deep, noise_std=0.1)
         == stages_of(deep, noise_std="auto")
