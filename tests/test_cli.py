@@ -674,7 +674,7 @@ def test_info_knows_the_cache_and_what_is_not_installed(tdc, monkeypatch):
 
 def test_what_the_picture_decides_is_shown_as_such(tdc):
     text = tdc("methods", "patches").stdout
-    assert "  size=by the picture\n      Side of a patch; by the picture: 6, or 8" in text and "None" not in text
+    assert "  size=by the picture\n      Side of a patch; by the picture: 6, or 10" in text and "None" not in text
     facts = json.loads(tdc("methods", "patches", "--json").stdout)
     assert facts["parameters"]["size"] is None and facts["meanings"]["size"].startswith("Side of a patch")
 
