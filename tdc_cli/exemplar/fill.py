@@ -165,10 +165,14 @@ def _of_patches(level, known, corners):
     """Variance within the patches at `corners`, as far as they are `known`, in the units of costs, and the depth of
     their middles in the hole.
     """
-    half, width = level.size // 2, level.hole.shape[1]
-    middles = corners + half * width + half
-    variance = planes.patch_variance(level.layers, known, 1).ravel() / level.layers.shape[2]
-    return variance[middles], level.depth.ravel()[middles]
+    if not len(corners):
+        return np.zeros(0), np.zeros(0)
+    middles = np.stack(np.divmod(corners, level.hole.shape[1])) + level.size // 2
+    # No farther from the middles than variances look.
+    begin, end = np.maximum(middles.min(axis=1) - planes.PATCH // 2, 0), middles.max(axis=1) + planes.PATCH // 2 + 1
+    box = tuple(map(slice, begin, end))
+    variance = planes.patch_variance(level.layers[box], known[box], 1) / level.layers.shape[2]
+    return variance[tuple(middles - begin[:, None])], level.depth[tuple(middles)]
 
 
 def _solve(levels, share, rng, tell):
