@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from .. import holes, methods
-from ..errors import ConfigError, InputError, MaskError, OutputExists
+from ..errors import ConfigError, MaskError, OutputExists
 from ..holes import in_any_channel
-from ..media.files import absence, digest
+from ..media.files import check_file, digest
 from ..media.limits import keeping_to
 from ..memory import budget
 from ..methods.solve import Unit, in_unit
@@ -202,9 +202,8 @@ def _prepare(request, monitor):
     start = time.perf_counter()
     method, kind = methods.get(request.method), request.kind
     check(request)
-    if kind == PICTURE and str(request.input) != STANDARD and absence(request.input):
-        # Before the method is loaded, which takes most of a second.
-        raise InputError(f"{request.input}: {absence(request.input)}")
+    if kind == PICTURE:
+        check_file(request.input, piped=True)  # before the method is loaded, which takes most of a second
     configure.check_method(request, method)
     done = request.resume and not request.overwrite and request.finished and not _store_folder(request).exists()
     outputs.check_paths(
