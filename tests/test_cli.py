@@ -695,24 +695,23 @@ def test_the_default_method_exists(tdc):
 # ----------------------------------------------------------------------------------------------------
 
 
-def test_a_picture_that_is_not_there_is_refused_before_the_method_is_loaded(folder):
+def told_and_imported(*words, of):
+    """What a run says on standard error, and which of the modules `of` it has imported then, in a fresh interpreter."""
     code = (
-        "import sys\nfrom tdc_cli.cli.main import main\n"
-        "try: main(['complete-image', 'none.png', '-o', 'b.png', '--missing-ratio', '.5'])\nexcept SystemExit: pass\n"
-        "print([m for m in ('scipy', 'numba') if m in sys.modules], file=sys.stderr)"
+        f"import sys\nfrom tdc_cli.cli.main import main\ntry: main({list(words)})\nexcept SystemExit: pass\n"
+        f"print([m for m in {of} if m in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stderr == "tdc: none.png: no such file\n[]\n"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60).stderr
+
+
+def test_a_picture_that_is_not_there_is_refused_before_the_method_is_loaded(folder):
+    words = ("complete-image", "none.png", "-o", "b.png", "--missing-ratio", ".5")
+    assert told_and_imported(*words, of=("scipy", "numba")) == "tdc: none.png: no such file\n[]\n"
 
 
 def test_help_is_quick_and_imports_nothing_heavy(folder):
-    code = (
-        "import sys\nfrom tdc_cli.cli.main import main\n"
-        "try: main(['complete-image', '--help'])\nexcept SystemExit: pass\n"
-        "print([m for m in ('numpy', 'PIL', 'scipy', 'numba', 'tqdm') if m in sys.modules], file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stderr == "[]\n"
+    heavy = ("numpy", "PIL", "scipy", "numba", "tqdm")
+    assert told_and_imported("complete-image", "--help", of=heavy) == "[]\n"
     seconds = []
     for _ in range(5):
         start = time.perf_counter()

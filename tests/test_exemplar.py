@@ -5,6 +5,7 @@ hidden.
 from pathlib import Path
 
 import imageio.v3 as iio
+import numba
 import numpy as np
 import pytest
 from PIL import Image
@@ -170,7 +171,9 @@ def test_the_number_of_threads_changes_no_bit():
     for threads in (1, 2):
         with library_threads.kernels(threads):
             done = filled(truth)
+            used = library_threads.of_kernels(numba.config.NUMBA_NUM_THREADS)
         found.append((done.mean, done.sd))
+    assert used > 1 or numba.config.NUMBA_NUM_THREADS == 1
     assert all(np.array_equal(*pair) for pair in zip(*found, strict=True))
 
 
