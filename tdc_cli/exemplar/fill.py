@@ -52,6 +52,8 @@ COARSE_ROUNDS, FINE_ROUNDS, SETTLED = 24, 4, 0.2
 # every coarser one by half as much: a mean, which every estimate is, is nearest to what is smooth. At coarse scales it
 # is what goes on through the hole that matters.
 CONTRAST = 0.3
+# Colours less their mean over a square of this side are grain.
+GRAIN = 3
 # What lies within this share of the depth of the hole around it shows which colours belong there; a source costs so
 # many times the squared difference of its colours from those more.
 BESIDE, FOREIGN = 0.5, 2.0
@@ -272,15 +274,19 @@ def _sweep(level, compared, weights, targets, sources, allowed, favour, rng, tri
 
 
 def _favour(level, share):
-    """A share of the variance of colours within every patch, at its top left corner, in the units of costs, (H * W,)
-    float32.
+    """What a source costs less, at its top left corner, in the units of costs, (H * W,) float32: a share of the
+    variance of its colours, and that of its grain.
+
+    Grain adds its variance to the distance from anything; without this the smoothest source would be the nearest.
     """
     height, width = level.hole.shape
     variance = np.zeros((height - level.size + 1, width - level.size + 1), np.float32)
     for plane in np.moveaxis(level.layers[..., :-TEXTURES].astype(float), 2, 0):
         first, second = (planes.means(power, level.size) for power in (plane, plane**2))
-        variance += np.maximum(second - first**2, 0.0)
-    return _at_corners(share / level.layers.shape[2] * variance, level)
+        variance += share * np.maximum(second - first**2, 0.0)
+        grain = plane - planes.means(np.pad(plane, GRAIN // 2, "symmetric"), GRAIN)
+        variance += planes.means(grain**2, level.size) / (1 - 1 / GRAIN**2)
+    return _at_corners(variance / level.layers.shape[2], level)
 
 
 def _foreign(level):

@@ -15,7 +15,7 @@ from ..exemplar.deep import core, deep
 from ..exemplar.planes import PATCH, around, extent, patch_variance
 from ..tensor import check_observed
 from . import Completion, Part, exemplar, patches, patches_clip, silent
-from .exemplar_clip import as_given, by_frame, fill_clip
+from .exemplar_clip import as_given, by_frame, fill_clip, within
 from .parameters import parameter
 
 # Pixels beside the holes that the estimate looks at.
@@ -83,13 +83,13 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     whole = known.all(axis=2) if source is None else known.all(axis=2) & source
     lost = ~known.any(axis=2) & asked.any(axis=2)
     everywhere = deep(lost) if whole.any() else np.zeros(values.shape[:2], bool)
-    holes = _within(everywhere, used)
+    holes = within(everywhere, used)
     left_out = core if everywhere.any() else None
     if not holes.any():
         return patches.complete(values, observed, config, rng=rng, monitor=monitor, wanted=wanted, part=part,
                                 left_out=left_out)  # fmt: skip
     missing = asked.any(axis=2)
-    box = _box(_within(missing, used)) if config.noise_std == 0 else tuple(slice(0, n) for n in values.shape[:2])
+    box = _box(within(missing, used)) if config.noise_std == 0 else tuple(slice(0, n) for n in values.shape[:2])
     if part is not None:
         part = Part(tuple(start + side.start for start, side in zip(part.origin, box, strict=True)), part.shared)
     done = patches.complete(
@@ -107,7 +107,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
         )
         invented[box] &= ~sure
     made = np.broadcast_to(invented[..., None], known.shape)
-    estimated = asked & _within(np.ones(values.shape[:2], bool), used)[..., None]
+    estimated = asked & within(np.ones(values.shape[:2], bool), used)[..., None]
     exemplar.fill_picture(mean.reshape(flat), sd.reshape(flat), (known | estimated) & ~made, made, source, rng,
                           lambda share: monitor(99, 100, "filling"), predicted=holes & ~invented)  # fmt: skip
     monitor(100, 100, "filling")
@@ -128,7 +128,7 @@ def _complete_clip(values, observed, config, rng, monitor, source, wanted, used)
     able, lost = complete_.any(axis=(1, 2)), ~known.any(axis=3)
     if wanted is not None:
         lost &= by_frame(wanted, config.frames).any(axis=3)
-    holes = _within(np.stack([deep(frame) & able_ for frame, able_ in zip(lost, able, strict=True)]), used)
+    holes = within(np.stack([deep(frame) & able_ for frame, able_ in zip(lost, able, strict=True)]), used)
     if not holes.any():
         return patches.complete(values, observed, config, rng=rng, monitor=monitor, wanted=wanted)
 
@@ -164,15 +164,6 @@ def _complete_clip(values, observed, config, rng, monitor, source, wanted, used)
     sd = np.where(where, sd, done.sd)
     predictive = np.hypot(sd, done.noise_std) if done.noise_std else sd
     return replace(done, mean=mean, sd=sd, predictive_sd=predictive, invented=invented)
-
-
-def _within(pixels, used):
-    """Those of the pixels, of (..., H, W), that are in the rows and columns that are used; None: all of them."""
-    if used is None:
-        return pixels
-    found = np.zeros_like(pixels)
-    found[(..., *used)] = pixels[(..., *used)]
-    return found
 
 
 def _box(lost):

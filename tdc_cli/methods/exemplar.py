@@ -11,11 +11,11 @@ import numpy as np
 
 from ..errors import ConfigError, InputError
 from ..exemplar.fill import fill
-from ..exemplar.regions import divide
+from ..exemplar.regions import LEAST, divide
 from ..kernels import kernel_threads
 from ..tensor import check_observed
 from . import Completion, silent
-from .exemplar_clip import as_given, by_frame, fill_clip
+from .exemplar_clip import as_given, by_frame, fill_clip, within
 from .parameters import Parameters, frame_mode
 
 
@@ -26,7 +26,19 @@ class Config(Parameters):
     frames: int | None = frame_mode()
 
 
-def complete(values, observed, config=Config(), *, rng, monitor=silent, source=None, wanted=None):
+def margin(config):
+    """See the package. A clip of large frames is filled hole by hole, from what lies beside it; a picture as a whole,
+    which finds what is far away.
+    """
+    return None if config.frames is None else LEAST
+
+
+def undivided(lost):
+    """See the package: what is invented is of one piece."""
+    return lost
+
+
+def complete(values, observed, config=Config(), *, rng, monitor=silent, source=None, wanted=None, used=None):
     """Fill every pixel that lacks an entry; entries of it that are observed are kept.
 
     Parameters
@@ -35,6 +47,8 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
         See `tdc_cli.methods` and, for the modes of `values`, `patches.complete`.
     source : (H, W) ndarray of bool, or None
         True = may be copied. None: all known pixels.
+    used : tuple of slice, or None
+        Rows and columns that are used of a region of a clip: only holes within them are filled.
 
     Raises
     ------
@@ -46,7 +60,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     check_observed(values, observed)
     check_source(source, values)
     if config.frames is not None:
-        return _complete_clip(values, observed, config, rng, monitor, source, wanted)
+        return _complete_clip(values, observed, config, rng, monitor, source, wanted, used)
     flat = (*values.shape[:2], -1)
     known = observed.reshape(flat)
     holes = ~known if wanted is None else wanted.reshape(flat)
@@ -62,9 +76,9 @@ def check_source(source, values):
         raise ConfigError(f"source has {next(sizes)} pixels, the values {next(sizes)}")
 
 
-def _complete_clip(values, observed, config, rng, monitor, source, wanted):
+def _complete_clip(values, observed, config, rng, monitor, source, wanted, used):
     known = by_frame(observed, config.frames)
-    holes = (~known if wanted is None else by_frame(wanted, config.frames)).any(axis=3)
+    holes = within((~known if wanted is None else by_frame(wanted, config.frames)).any(axis=3), used)
     given = by_frame(np.where(observed, values, 0.0), config.frames)
     done = fill_clip(given, holes, ~known.all(axis=3) & ~holes, source, rng, _in_hundredths(monitor))
     mean, sd = np.where(known, given, done.values), np.where(known, 0.0, done.spread)

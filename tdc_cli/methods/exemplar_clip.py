@@ -41,6 +41,15 @@ def as_given(stacked, shape, mode):
     return np.ascontiguousarray(np.moveaxis(stacked.reshape(shape[mode], *others), 0, mode))
 
 
+def within(pixels, used):
+    """Those of the pixels, of (..., H, W), that are in the rows and columns that are used; None: all of them."""
+    if used is None:
+        return pixels
+    found = np.zeros_like(pixels)
+    found[(..., *used)] = pixels[(..., *used)]
+    return found
+
+
 def fill_clip(values, holes, blank, source, rng, tell, leave=lambda share, gap: np.zeros(share.shape, bool)):
     """Fill the holes of a clip.
 

@@ -125,7 +125,7 @@ SMALL = 100_000  # as `methods.datc.SMALL`
 COSTS = {
     "tdc_cli.methods.field": Cost(4.5, 4, 100e6, 50),
     "tdc_cli.methods.biharmonic": Cost(0.1, 3, 80e6, 40, 900, coupled=0.16),
-    "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300),
+    "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300, deep=45),
     "tdc_cli.methods.auto": Cost(2, 0, 250e6, 60, first=8, drafted=10, near=25, thin=10, deep=45),
     "tdc_cli.methods.patches": Cost(2, 0, 250e6, 60, first=8, drafted=10, near=25, thin=10),
     "tdc_cli.methods.datc": Cost(100, 0, 200e6, 300, small=900),
@@ -151,7 +151,7 @@ COSTS = {
 _COPIED = 8
 CLIP_COSTS = dict.fromkeys(
     ("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 110, 250e6, 120, most=23, deep=_COPIED)
-) | {"tdc_cli.methods.exemplar": replace(COSTS["tdc_cli.methods.exemplar"], missing=_COPIED)}  # fmt: skip
+) | {"tdc_cli.methods.exemplar": replace(COSTS["tdc_cli.methods.exemplar"], missing=_COPIED, deep=_COPIED)}  # fmt: skip
 
 
 def around(entries, paths, measured):

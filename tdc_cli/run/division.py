@@ -58,7 +58,7 @@ class Division:
     notes: tuple = ()
 
 
-def divided(request, method, config, incomplete, seen):
+def divided(request, method, config, incomplete, seen, copied=None):
     """`Division` of an input.
 
     Parameters
@@ -68,6 +68,8 @@ def divided(request, method, config, incomplete, seen):
     config : dataclass of the method
     incomplete : Incomplete
     seen : Survey
+    copied : (H, W) ndarray of bool, or None
+        Pixels that alone may be copied into deep holes; None: all that are known.
 
     Returns
     -------
@@ -81,11 +83,11 @@ def divided(request, method, config, incomplete, seen):
         Regions that have nothing observed.
     """
     if incomplete.in_time:
-        return _of_clip(request, method, config, incomplete, seen)
-    return _of_frame(request, method, config, incomplete, seen)
+        return _of_clip(request, method, config, incomplete, seen, copied)
+    return _of_frame(request, method, config, incomplete, seen, copied)
 
 
-def _of_frame(request, method, config, incomplete, seen):
+def _of_frame(request, method, config, incomplete, seen, copied):
     """Of a picture or a tensor."""
     source, entries, known = incomplete.source, incomplete.entries, estimates_known(config)
     count, allowed = int(seen.counts[0]), budget(request.memory)
@@ -109,7 +111,7 @@ def _of_frame(request, method, config, incomplete, seen):
     if request.region is None and small and (allowed is None or space <= allowed):
         return whole
     held, before = _held(request, method, config, incomplete)
-    undivided = whole_boxes(seen.undivided, margin)
+    undivided = whole_boxes(seen.undivided, margin, copied=copied)
 
     def cut(side):
         planes = tiles(seen.coverage, side, margin, everything=known, undivided=undivided)
@@ -244,27 +246,28 @@ def _more(space):
     return f"`memory={-(-int(1.1 * space) // 10**8) / 10:g}G`"
 
 
-def _of_clip(request, method, config, incomplete, seen):
+def _of_clip(request, method, config, incomplete, seen, copied):
     source, entries = incomplete.source, incomplete.entries
     channels = entries // int(np.prod(source.shape[:2]))
     known = estimates_known(config)
     changed = np.arange(incomplete.begin, incomplete.end) if known else np.flatnonzero(seen.counts)
     estimated = np.full(source.count, entries) if known else seen.counts
     most, allowed = request.chunk or _usual_length(method, entries, int(estimated.max())), budget(request.memory)
-    undivided = whole_boxes(seen.undivided, method.margin(config) or 0, BESIDE)
+    undivided = whole_boxes(seen.undivided, method.margin(config) or 0, BESIDE, copied)
     planes = _planes(request, method, config, incomplete, seen, most, undivided)
+    densest, total = int(seen.counts.max()), max(1, int(seen.counts.sum()))
+    shares = [seen.coverage.within(*plane)[0] / total for _, plane in planes]
     notes = []
     if planes and not request.chunk:
-        sizes = [
-            (channels * _pixels(plane), seen.coverage.within(*plane)[0], UNDIVIDED_BYTES) for _, plane in undivided
-        ]
-        entire = (channels * _pixels(plane) for used, plane in planes if (used, plane) not in undivided)
-        sizes += [(size, size, CLIP_BYTES) for size in entire]
+        sizes = []
+        for plane, share in zip(planes, shares, strict=True):
+            size = channels * _pixels(plane[1])
+            sizes.append((size, densest * share, UNDIVIDED_BYTES) if plane in undivided else (size, size, CLIP_BYTES))
         usual = min(_usual_length(method, *size) for size in sizes)
         most = usual
         if allowed is not None:
             most = min(_usual_length(method, size, densest, min(space, allowed)) for size, densest, space in sizes)
-        if most < usual:
+        if most < min(usual, incomplete.end - incomplete.begin):
             notes.append(
                 f"{source.path}: {most} frames are completed at a time, to keep to {words_of(allowed)} of memory; "
                 f"where there is more, `chunk={most}` gives the same result"
@@ -272,10 +275,10 @@ def _of_clip(request, method, config, incomplete, seen):
     regions = divide(changed, incomplete.begin, incomplete.end, most, method.context, source.shape[:2])
     _check_regions(incomplete, seen, method, regions, most)
     counts = [(r.stop - r.start, int(estimated[r.start : r.stop].sum())) for r in regions]
-    whole, total = tuple((0, n) for n in source.shape[:2]), max(1, int(seen.counts.sum()))
     extents = []
-    for _, plane in planes or [(whole, whole)]:
-        size, share = channels * _pixels(plane), seen.coverage.within(*plane)[0] / total
+    whole = tuple((0, n) for n in source.shape[:2])
+    for (_, plane), share in zip(planes or [(whole, whole)], shares or [1.0], strict=True):
+        size = channels * _pixels(plane)
         for frames, count in counts:
             missing = frames * size if known else min(frames * size, count * share)
             extents.append(

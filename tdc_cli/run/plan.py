@@ -268,7 +268,7 @@ def _prepare(request, monitor):
         decision = replace(decision, notes=(*decision.notes, "`grain`: the metrics are of the estimates without it"))
     count = int(seen.counts.sum())
     missing = missing_of(decision, source.count * incomplete.entries, count, int(seen.pixels.sum()), seen.grey_levels)
-    division = divided(request, method, config, incomplete, seen)
+    division = divided(request, method, config, incomplete, seen, copied)
     fingerprint = {
         **request.fingerprint(),
         "input": source.sha256,

@@ -260,7 +260,7 @@ def divide(changed, begin, end, most, margin, size):
     return tuple(made)
 
 
-def whole_boxes(pixels, margin, most=None):
+def whole_boxes(pixels, margin, most=None, copied=None):
     """Rows and columns of the regions of pixels that are not to be divided from those around them.
 
     Parameters
@@ -271,6 +271,8 @@ def whole_boxes(pixels, margin, most=None):
         Pixels seen on each side, beside those that the size of what is not divided asks for.
     most : int or None
         Of the latter at most so many.
+    copied : (H, W) ndarray of bool, or None
+        Pixels that alone may be copied, all of which are seen; None: no others than those beside.
 
     Returns
     -------
@@ -279,7 +281,8 @@ def whole_boxes(pixels, margin, most=None):
     """
     if pixels is None or not pixels.any():
         return []
-    from ..exemplar import regions as surroundings  # and SciPy with it, of which most runs have no need
+    from ..exemplar import regions as surroundings  # of which most runs have no need
+    from ..exemplar.planes import extent
 
     _, found = surroundings.together(pixels)
     boxes = [tuple((BLOCK * (s.start // BLOCK), min(n, -(-s.stop // BLOCK) * BLOCK)) for s, n in zip(box, pixels.shape))
@@ -292,9 +295,17 @@ def whole_boxes(pixels, margin, most=None):
             apart.append(box)
         else:
             apart.remove(other)
-            boxes.append(tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(box, other)))
+            boxes.append(_around_both(box, other))
     rooms = [surroundings.room(*(b - a for a, b in box)) for box in apart]
-    return [(box, _grown(box, margin + min(room, most or room), pixels.shape)) for box, room in zip(apart, rooms)]
+    seen = [_grown(box, margin + min(room, most or room), pixels.shape) for box, room in zip(apart, rooms)]
+    if copied is not None and copied.any():
+        away = tuple((s.start, s.stop) for s in extent(copied))
+        seen = [_around_both(box, away) for box in seen]
+    return list(zip(apart, seen))
+
+
+def _around_both(box, other):
+    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(box, other))
 
 
 def _overlap(box, other):
