@@ -281,6 +281,50 @@ def test_clips_that_are_divided_have_deep_holes_in_one_region(tdc):
     assert made[:, deep(lost)].std() > 0.5 * truth[:, deep(lost)].std()  # no smear
 
 
+@pytest.mark.parametrize("frames", [None, 2])
+def test_what_may_be_copied_is_seen_by_a_region_however_far_away_it_is(tdc, frames):
+    truth = np.uint8(255 * waves(64, 400).clip(0, 1))
+    truth[:, 340:] = 7
+    lost, source = np.zeros(truth.shape, bool), np.zeros(truth.shape, bool)
+    lost[24:40, 44:62] = True
+    source[8:56, 350:390] = True
+    np.save("p.npy", truth if frames is None else np.stack([truth] * frames))
+    Image.fromarray(np.uint8(255 * lost)).save("m.png")
+    Image.fromarray(np.uint8(255 * source)).save("s.png")
+    command = "complete-image" if frames is None else "complete-video"
+    how = ("--mask", "m.png", "--source", "s.png", "--region", "32", "--param", "passes=1", "--json")
+    done = tdc(command, "p.npy", "-o", "o.npy", *how)
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["invented"] == (frames or 1) * deep(lost).sum()
+    assert "--source had no part" not in done.stderr
+
+
+def test_exemplar_fills_a_clip_of_large_frames_hole_by_hole(tdc):
+    truth = np.uint8(255 * np.stack([waves(64, 600)] * 3).clip(0, 1))
+    lost = np.zeros((64, 600), bool)
+    lost[24:40, 40:58] = lost[30:36, 500:520] = True
+    np.save("c.npy", truth)
+    Image.fromarray(np.uint8(255 * lost)).save("m.png")
+    how = ("--method", "exemplar", "--mask", "m.png", "--region", "64", "--json")
+    told = tdc("complete-video", "c.npy", "-o", "o.npy", *how, "--dry-run")
+    places = [(place["rows"], place["columns"]) for place in json.loads(told.stdout)["regions"]]
+    assert len(places) == 2 and all(right - left < 340 for _, (left, right) in places)
+    done = tdc("complete-video", "c.npy", "-o", "o.npy", *how)
+    assert done.exit_code == 0, done.stderr
+    made = np.load("o.npy")
+    assert json.loads(done.stdout)["invented"] == 3 * lost.sum()
+    assert np.array_equal(made[:, ~lost], truth[:, ~lost]) and made[:, lost].std() > 0.5 * truth[:, lost].std()
+
+
+def test_a_large_frame_of_a_clip_does_not_shorten_what_exemplar_sees_of_it(tdc):
+    """What is held is what lies around a hole, so that as many frames are filled together as of a small clip."""
+    np.save("c.npy", np.zeros((12, 720, 1280), np.uint8))
+    words = ["complete-video", "c.npy", "-o", "o.npy", "--method", "exemplar", "--mask-box", "100,100,80,60"]
+    told = tdc(*words, "--dry-run", "--json")
+    assert told.exit_code == 0, told.stderr
+    assert len(json.loads(told.stdout)["regions"]) == 1
+
+
 def test_grain_and_variants_of_a_hole_that_is_partly_predicted(tdc):
     """Grain falls on what was predicted alone; the answers differ in what was invented, and the page shows them."""
     _, lost = hole_in_waves(0.0)
