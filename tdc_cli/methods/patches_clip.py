@@ -332,15 +332,15 @@ def first_estimate(clip, variance):
     fields, unsure = clip.by_frame(filled), {}
     # How channels go together is much the same in all frames.
     chosen = np.unique(np.linspace(0, len(known) - 1, LEARNT_FROM).round().astype(int))
-    prior = field.fit([(values[known[k]], shown[known[k]]) for k in chosen], variance)
+    prior, factors = field.fit([(values[known[k]], shown[known[k]]) for k in chosen], variance), field.Factors()
     for t in known:
         if shown[t].all() and not variance:
             fields[t] = values[t]
         elif clip.strokes[t] or shown[t].all():
-            fields[t] = field.solve(values[t], shown[t], prior=prior).mean
+            fields[t] = field.solve(values[t], shown[t], prior=prior, factors=factors).mean
         else:
             fitted, unsure[t] = field.solve_with_sd(
-                values[t], shown[t], prior=prior, rng=np.random.default_rng(t), count=SAMPLES
+                values[t], shown[t], prior=prior, factors=factors, rng=np.random.default_rng(t), count=SAMPLES
             )
             fields[t] = fitted.mean
     seen = shown.mean(axis=3, dtype=np.float32)
