@@ -48,6 +48,9 @@ class Cost:
     space_each, space_missing, space_corner : float
         Bytes for every entry, for every missing entry, for every known entry beside one; of methods that complete one
         channel after the other, of one channel.
+    space_deep : float
+        Bytes for every entry that deep holes are filled from, beside those of `space_each`; these are up to
+        `SURROUNDINGS` times as many as are in such holes.
     """
 
     each: float
@@ -65,6 +68,7 @@ class Cost:
     corner: float = 0.0
     coupled: float = 0.0
     space_corner: float = 0.0
+    space_deep: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,7 @@ _THROUGH, _PACKED, _MEASURED = 0.01, 0.04, 0.4
 FIRST = 250_000
 SAMPLED = 4 * 256**2  # as `patches.schedule.TUNED`
 FILLED, FILLED_UP = 2.2, 6.5
+SURROUNDINGS = 12  # a square with its side on each side, and the margin of patches
 ONE_CHANNEL = 0.75  # of `near`: patches of one channel have fewer entries, and covariances with them
 SMALL = 100_000  # as `methods.datc.SMALL`
 # Module of the method -> cost. Fitted by eye to processor time and peak memory of runs on one thread: a photograph
@@ -126,7 +131,7 @@ COSTS = {
     "tdc_cli.methods.field": Cost(4.5, 4, 100e6, 50),
     "tdc_cli.methods.biharmonic": Cost(0.1, 3, 80e6, 40, 900, coupled=0.16),
     "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300),
-    "tdc_cli.methods.auto": Cost(2, 0, 250e6, 60, first=8, drafted=10, near=25, thin=10, deep=45),
+    "tdc_cli.methods.auto": Cost(2, 0, 250e6, 60, first=8, drafted=10, near=25, thin=10, deep=45, space_deep=105),
     "tdc_cli.methods.patches": Cost(2, 0, 250e6, 60, first=8, drafted=10, near=25, thin=10),
     "tdc_cli.methods.datc": Cost(100, 0, 200e6, 300, small=900),
     "tdc_cli.peers.fbcp": Cost(25, 0, 80e6, 500),
@@ -218,6 +223,7 @@ def _cost(each, method, extent, learns=True):
     filled = 1.0
     if each.coupled and 2 * missing > entries:
         filled = FILLED + (FILLED_UP - FILLED) * min(max((missing / entries - 0.7) / 0.25, 0.0), 1.0)
+    space += each.space_deep * min(entries, SURROUNDINGS * extent.deep)
     space += (filled * each.space_missing * missing + each.space_corner * extent.corners) / apart
     return 1e-6 * work, space
 

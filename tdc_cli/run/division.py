@@ -111,23 +111,24 @@ def _of_frame(request, method, config, incomplete, seen):
     held, before = _held(request, method, config, incomplete)
     undivided = whole_boxes(seen.undivided, margin)
 
+    entire = [_extent(seen, source, plane, known) for _, plane in undivided]
+
     def cut(side):
         planes = tiles(seen.coverage, side, margin, everything=known, undivided=undivided)
-        return tiled((whole.regions[0],), planes), [_extent(seen, source, plane, known) for _, plane in planes]
+        others = [_extent(seen, source, plane, known) for used, plane in planes if (used, plane) not in undivided]
+        return tiled((whole.regions[0],), planes), others
 
     sides = SIDES if request.region is None else (request.region,)
     usual = next((side for side in sides if _largest(method, cut(side)[1]) <= REGION_BYTES), sides[-1])
     for side in sides[sides.index(usual) :]:
-        regions, windows = cut(side)
+        regions, others = cut(side)
+        windows = [*entire, *others]
         largest = _largest(method, windows)
         needed = max(before, held + largest)
         if allowed is None or needed <= allowed:
             break
     else:
-        raise InputError(
-            f"{source.path}: takes about {words_of(needed)} of memory in regions of {side} pixels, and may take "
-            f"{words_of(allowed)}; give {_more(needed)}, or try a part of it"
-        )
+        _refuse_regions(method, source.path, side, needed, allowed, largest == _largest(method, entire))
     workers = max(1, min(request.jobs, len(regions)))
     while workers > 1 and allowed is not None and _together(held, largest, workers) > allowed:
         workers -= 1
@@ -176,8 +177,19 @@ def _held(request, method, config, incomplete):
 
 
 def _largest(method, windows):
-    """Bytes of the region that takes most, with its process."""
-    return max(cost(method, window)[1] for window in windows)
+    """Bytes of the region that takes most, with its process; 0 without regions."""
+    return max((cost(method, window)[1] for window in windows), default=0)
+
+
+def _refuse_regions(method, path, side, needed, allowed, entire):
+    """Refuse regions of which the largest, one that is `entire` or of this side, takes more memory than it may."""
+    of, way = f"in regions of {side} pixels", "try a part of it"
+    if entire:
+        of, way = "for its largest deep hole, which is completed as a whole", "try method patches, which divides it"
+    raise InputError(
+        f"{path}: method {method.name} takes about {words_of(needed)} of memory {of}, and may take "
+        f"{words_of(allowed)}; give {_more(needed)}, or {way}"
+    )
 
 
 def _together(held, largest, workers):
