@@ -95,9 +95,9 @@ class Plan:
         return self.incomplete.source
 
     @property
-    def order(self):
-        """Modes of what the method sees."""
-        return len(self.source.colour_shape) + self.incomplete.in_time
+    def shape(self):
+        """Of all that is completed, frames as the last mode."""
+        return *self.source.colour_shape, *(self.source.count,) * self.incomplete.in_time
 
     @property
     def scale(self):

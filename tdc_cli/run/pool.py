@@ -75,7 +75,7 @@ class Processes(ThreadPoolExecutor):
         return result
 
     def _answer(self, worker, limit):
-        """What a worker sends in the end; what it tells before, that it compiles or no longer does, is told here too."""
+        """What a worker sends in the end; that it compiles, or no longer does, is passed on."""
         while worker.connection.poll(limit and max(0.0, limit - time.monotonic())):
             answer = worker.connection.recv()
             if not isinstance(answer, bool):
