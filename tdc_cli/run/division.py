@@ -91,7 +91,7 @@ def _of_frame(request, method, config, incomplete, seen):
     count, allowed = int(seen.counts[0]), budget(request.memory)
     box = ((0, 1), *((0, n) for n in source.shape[:2]))
     everything = Extent(entries, count) if seen.coverage is None else _extent(seen, source, box[1:], known)
-    beside = _beside(request, incomplete)
+    beside = _beside(request, method, incomplete)
     seconds, space = cost(method, everything)
     seconds += beside
     if not count and not known:
@@ -147,10 +147,10 @@ def _of_frame(request, method, config, incomplete, seen):
     return Division(regions, True, workers, seconds, space, tuple(notes))
 
 
-def _beside(request, incomplete):
-    """Seconds that all entries take beside the method."""
+def _beside(request, method, incomplete):
+    """Seconds that a run takes beside the work of the method."""
     paths = [str(path) for path in (request.input, request.output)]
-    return around(incomplete.entries * incomplete.source.count, paths, incomplete.truth is not None)
+    return around(method, incomplete.entries * incomplete.source.count, paths, incomplete.truth is not None)
 
 
 def _held(request, method, config, incomplete):
@@ -296,12 +296,13 @@ def _of_clip(request, method, config, incomplete, seen):
                     missing,
                     deep=_deep(seen, frames * channels, missing, plane),
                     corners=seen.coverage.corners(missing),
+                    thin=seen.coverage.thin,
                     apart=frames,
                     alike=_alike(seen, channels),
                 )
             )
     seconds, space = clip_cost(method, extents)
-    seconds += _beside(request, incomplete)
+    seconds += _beside(request, method, incomplete)
     _check_clip(request, source, space)
     if planes:
         regions = tiled(regions, planes)
