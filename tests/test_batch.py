@@ -745,6 +745,8 @@ def test_a_dry_run_says_which_file_gets_which_mask(tdc, tree):
     assert result.stderr == f"tdc: in/f10.png: no mask m/f10.* ({KINDS})\n"
     values = json.loads(tdc(*words, "--json").stdout)
     assert values["files"][0]["plan"]["missing"]["count"] == 48 and values["estimate"]["bytes"] > 5e7
+    alone = [file["plan"]["estimate"]["seconds"] for file in values["files"] if file["plan"]]
+    assert values["estimate"]["seconds"] < sum(alone), "the program starts once"
 
 
 def test_a_dry_run_says_what_is_done_already(tdc, tree):

@@ -145,7 +145,7 @@ COSTS = {
     "tdc_cli.methods.exemplar": Cost(0.5, 38, 200e6, 60, 300, start=0.7),
     "tdc_cli.methods.auto": replace(_PATCHES, rim=80, deep=65, space_deep=60),
     "tdc_cli.methods.patches": _PATCHES,
-    "tdc_cli.methods.datc": Cost(100, 0, 200e6, 300, small=900),
+    "tdc_cli.methods.datc": Cost(130, 0, 200e6, 300, small=900),
     "tdc_cli.peers.fbcp": Cost(25, 0, 80e6, 500),
     "tdc_cli.peers.fbcp_image": Cost(15, 0, 80e6, 500),
     "tdc_cli.peers.brtf": Cost(13, 0, 80e6, 550),
