@@ -81,7 +81,7 @@ def run(name, case, count, parameters):
     noisy = case in ("noise", "auto")
     values = truth + NOISE * rng.standard_normal(truth.shape) if noisy else truth
     level = {"noise": NOISE, "auto": "auto"}.get(case, 0.0)
-    patches.warm_up(4, patches.Config(frames=3), 0.5)
+    patches.warm_up(truth.shape, patches.Config(frames=3), 0.5)
     begin, busy = time.perf_counter(), time.process_time()
     config = patches.Config(frames=3, noise_std=level, **parameters)
     found = patches.complete(np.where(observed, values, np.nan), observed, config, rng=np.random.default_rng(0))

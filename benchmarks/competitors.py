@@ -93,7 +93,7 @@ def complete(name, values, observed, given, seed):
     known = {f.name for f in fields(module.Config)}
     config = method.configure({key: value for key, value in given.items() if key in known or key != "ordered_modes"})
     if hasattr(module, "warm_up"):
-        module.warm_up(values.ndim, config, 1 - observed.mean())
+        module.warm_up(values.shape, config, 1 - observed.mean())
     begin = time.process_time()
     done = module.complete(
         np.where(observed, values, np.nan), observed, config, rng=np.random.default_rng(seed), monitor=methods.silent

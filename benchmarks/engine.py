@@ -218,7 +218,7 @@ def run_for_memory(name):
     """A few sweeps with the default rank and chains, pilot runs included; prints the memory before and at the peak."""
     shape, missing = TENSORS[name]
     config = datc.Config(burn_in=MEMORY_BURN_IN, samples=MEMORY_DRAWS, resolution=1 / 255)
-    datc.warm_up(len(shape), config, 0.5)
+    datc.warm_up(shape, config, 0.5)
     before = resident("VmRSS")
     rng = np.random.default_rng(0)
     with patch.object(datc, "PILOT_SAMPLES", MEMORY_DRAWS):

@@ -13,6 +13,7 @@ takes hours for them, and --alone leaves it out. Every finished run is kept in t
 
 import argparse
 import contextlib
+import inspect
 import json
 import os
 import resource
@@ -97,8 +98,9 @@ def complete(path, parameters):
     problem = np.load(path)
     values, observed = problem["values"], problem["observed"]
     config = patches.Config(**({"frames": 3} if values.ndim == 4 else {}), **parameters)
-    words = values.ndim, config, 1 - observed.mean()
-    patches.warm_up(*words[: patches.warm_up.__code__.co_argcount])  # the version before takes two
+    given = inspect.signature(patches.warm_up).parameters  # the version before takes two, and the number of modes
+    words = values.shape if "shape" in given else values.ndim, config, 1 - observed.mean()
+    patches.warm_up(*words[: len(given)])
     busy, begin = time.process_time(), time.perf_counter()
     found = patches.complete(np.where(observed, values, np.nan), observed, config, rng=np.random.default_rng(0))
     figures = {"busy": time.process_time() - busy, "seconds": time.perf_counter() - begin,

@@ -222,17 +222,17 @@ def test_regions_of_thin_holes_are_those_of_patches(tdc):
 
 
 def test_what_deep_holes_cost_is_less(tdc):
-    Image.fromarray(np.uint8(255 * waves(96, 128).clip(0, 1))).save("p.png")
-    deep_, scattered_ = np.zeros((96, 128), bool), np.zeros((96, 128), bool)
+    Image.fromarray(np.uint8(255 * waves(192, 256).clip(0, 1))).save("p.png")
+    deep_, scattered_ = np.zeros((192, 256), bool), np.zeros((192, 256), bool)
     deep_[20:70, 20:70] = True
-    scattered_.flat[::5] = True
+    scattered_.flat[::20] = True
     seconds = []
     for number, lost in enumerate((deep_, scattered_)):
         Image.fromarray(np.uint8(255 * lost)).save(f"m{number}.png")
         done = tdc("complete-image", "p.png", "-o", "o.png", "--mask", f"m{number}.png", "--dry-run", "--json")
         assert done.exit_code == 0, done.stderr
         seconds.append(json.loads(done.stdout)["estimate"]["seconds"])
-    assert seconds[0] < seconds[1]
+    assert seconds[0] < 0.8 * seconds[1]
 
 
 def flat_ground(kind, height=96, width=112):

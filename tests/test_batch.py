@@ -745,6 +745,8 @@ def test_a_dry_run_says_which_file_gets_which_mask(tdc, tree):
     assert result.stderr == f"tdc: in/f10.png: no mask m/f10.* ({KINDS})\n"
     values = json.loads(tdc(*words, "--json").stdout)
     assert values["files"][0]["plan"]["missing"]["count"] == 48 and values["estimate"]["bytes"] > 5e7
+    alone = [file["plan"]["estimate"]["seconds"] for file in values["files"] if file["plan"]]
+    assert values["estimate"]["seconds"] < sum(alone), "the program starts once"
 
 
 def test_a_dry_run_says_what_is_done_already(tdc, tree):
@@ -779,8 +781,9 @@ def test_every_method_has_a_cost():
     assert cost.cost(patches, extent, learns=False)[0] < seconds
     assert cost.in_words({"seconds": 59.2, "bytes": 1e9}) == "about 60 s on one core and 1000 MB"
     assert cost.in_words({"seconds": 7201, "bytes": 1}) == "about 3 h on one core and 10 MB"
-    some = [{"seconds": 2.0, "bytes": 10}, {"seconds": 3.0, "bytes": 30}]
-    assert cost.together(some, 2) == {"seconds": 5.0, "bytes": 60}
+    plans = [{"method": "field", "estimate": {"seconds": seconds, "bytes": 10}} for seconds in (2.0, 3.0, 4.0)]
+    started = cost.COSTS[methods.get("field").module].start
+    assert cost.together(plans, 2) == {"seconds": 9.0 - started, "bytes": 20}, "each job is started once"
 
 
 def test_extensions_come_last_in_natural_order():

@@ -175,7 +175,7 @@ def test_case_21_help_is_quick(folder):
 
 
 def test_case_21_compilation_is_told(complete, tdc, monkeypatch):
-    monkeypatch.setattr(biharmonic, "warm_up", lambda order, config, missing: time.sleep(0.2), raising=False)
+    monkeypatch.setattr(biharmonic, "warm_up", lambda shape, config, missing: time.sleep(0.2), raising=False)
     quick = complete("--mask", "m.png", "--json")
     assert report_of(quick)["timing"]["compile"] >= 0.2 and quick.stderr == ""
     monkeypatch.setattr(many, "LONG_COMPILATION", 0.1)

@@ -704,9 +704,13 @@ def told_and_imported(*words, of):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60).stderr
 
 
-def test_a_picture_that_is_not_there_is_refused_before_the_method_is_loaded(folder):
-    words = ("complete-image", "none.png", "-o", "b.png", "--missing-ratio", ".5")
-    assert told_and_imported(*words, of=("scipy", "numba")) == "tdc: none.png: no such file\n[]\n"
+@pytest.mark.parametrize("words, said", [
+    ("none.png -o b.png --missing-ratio .5", "none.png: no such file"),
+    ("a.png -o b.png --mask none.png", "mask none.png: no such file"),
+    ("a.png -o m.png --mask m.png", "m.png: is the mask itself; name another file"),
+])  # fmt: skip
+def test_files_that_will_not_do_are_refused_before_the_method_is_loaded(folder, words, said):
+    assert told_and_imported("complete-image", *words.split(), of=("scipy", "numba")) == f"tdc: {said}\n[]\n"
 
 
 def test_help_is_quick_and_imports_nothing_heavy(folder):

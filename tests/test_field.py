@@ -7,6 +7,7 @@ import pytest
 import scipy.fft
 from conftest import ROOT, smooth
 from scipy.ndimage import gaussian_filter
+from scipy.sparse.linalg import splu
 
 from tdc_cli import field, methods
 from tdc_cli.errors import ConfigError, InputError
@@ -96,6 +97,16 @@ def test_whole_pixels_have_the_mean_of_dense_algebra(exact, monkeypatch, exponen
     assert np.allclose(fitted.mean, wanted, rtol=0, atol=1e-6)
 
 
+def test_one_factor_serves_learning_samples_groups_of_channels_and_frames(monkeypatch):
+    made = []
+    monkeypatch.setattr(factored, "splu", lambda *given, **how: made.append(given) or splu(*given, **how))
+    values, observed = rough(channels=10, together=True)
+    factors = field.Factors()
+    for _ in range(2):
+        field.solve_with_sd(values, observed, rng=np.random.default_rng(0), count=4, factors=factors)
+    assert len(made) == 1
+
+
 @pytest.mark.parametrize("noise", [0.0, 0.05, 1.0])
 def test_deviations_have_the_covariance_of_dense_algebra(exact, noise):
     """A sample is linear in its random numbers: those of a basis, one after the other, give its covariance without any
@@ -125,7 +136,7 @@ def test_deviations_of_whole_pixels_have_the_covariance_of_dense_algebra(exact):
     covariance = COVARIANCE[:2, :2]
     wanted = dense(values, observed, covariance, 0, np.zeros(2))[1]
     planes = np.moveaxis(np.nan_to_num(values), 2, 0), np.moveaxis(observed, 2, 0)
-    window = factored.window(*planes, field.EXPONENT, 1, 0.0)
+    window = factored.window(*planes, field.EXPONENT, 1, 0.0, factored.Factors())
     assert isinstance(window, factored.Factored)
     window.set_parameters(covariance, 0.0)
     outer, squares = np.zeros_like(wanted), 0
@@ -201,7 +212,7 @@ def test_channels_that_are_observed_together_have_their_likeliest_covariance(mon
 def test_an_extrapolation_leaves_the_covariance_of_equal_channels_invertible():
     values = np.repeat(smooth(16, 16, 0)[..., None] / 255.0, 3, axis=2)
     observed = np.random.default_rng(0).random(values.shape) > 0.5
-    group = pieces.Group(values, observed, ~observed, np.zeros(3), 1.0, field.EXPONENT)
+    group = pieces.Group(values, observed, ~observed, np.zeros(3), 1.0, field.EXPONENT, field.Factors())
     learning = learner.Learner(group.learning_windows(None), np.eye(3), None, np.random.default_rng(0))
     learning.parameters = learning._pack(np.diag([1e-30, 1e-20, 3.0]), 0.01)
     assert np.allclose(np.linalg.eigvalsh(learning.unpacked()[0]), [learner.RIDGE, learner.RIDGE, 3.0])
@@ -345,7 +356,7 @@ def test_the_inside_of_a_large_hole_comes_from_a_coarser_grid(small_windows):
     fitted, sd = field.solve_with_sd(
         np.where(observed, values, np.nan), observed, rng=np.random.default_rng(0), count=8
     )
-    group = pieces.Group(values, observed, ~observed, fitted.offset, 1.0, field.EXPONENT)
+    group = pieces.Group(values, observed, ~observed, fitted.offset, 1.0, field.EXPONENT, field.Factors())
     assert group.deep()[60, 60] and not group.deep()[25, 60]
     # No step where the two grids meet: within the hole neighbours differ by less than in the picture itself.
     inside = fitted.mean[24:96, 24:96]

@@ -250,6 +250,28 @@ def test_held_out_is_in_the_shape_of_what_is_missing():
     assert not frames[5:8].any()
 
 
+def test_holes_that_stay_where_they_are_are_held_out_in_all_frames_alike():
+    """What a frame lacks the frames beside it lack too; errors of pieces of a logo are few that are independent."""
+    from tdc_cli.methods import patches_clip
+
+    truth = clip()
+    specks, logo = np.ones((2, *truth.shape), bool)
+    specks[rng().random((SIDE, SIDE)) < 0.1] = False
+    logo[4:12, 6:18] = False
+    found = []
+    for observed in (specks, logo):
+        stacked = patches_clip._Clip.of(truth, observed, ~observed, 3)
+        held = patches_clip.hold_out(stacked, rng())
+        frames = stacked.by_frame(held)
+        assert frames[0].any() and (frames == frames[0]).all()
+        found.append(patches_clip.independent(stacked, held))
+    assert found[1] < 10 < found[0]
+    moving = rng().random(truth.shape) > 0.1
+    stacked = patches_clip._Clip.of(truth, moving, ~moving, 3)
+    frames = stacked.by_frame(patches_clip.hold_out(stacked, rng()))
+    assert (frames != frames[0]).any()
+
+
 def test_the_factor_of_observed_entries():
     from tdc_cli.methods.patches_clip import _factor_of_observed
 

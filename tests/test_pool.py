@@ -16,6 +16,8 @@ from conftest import ROOT, smooth
 from PIL import Image
 from test_batch import alive, start, wait_for
 
+from tdc_cli import compiled
+from tdc_cli.cli import progress
 from tdc_cli.run import batch, folders
 from tdc_cli.run.pool import Processes, WorkerKilled, completed
 from tdc_cli.run.request import Request
@@ -50,6 +52,21 @@ TRAP = "import os\nopen(os.environ['SPRUNG'], 'a').write(__name__)\n"
 
 def process_and_sum(*numbers):
     return os.getpid(), sum(numbers)
+
+
+def compile_for_a_while():
+    compiled.told(True)
+    time.sleep(0.05)
+    compiled.told(False)
+
+
+def test_that_workers_compile_is_told_once(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "COMPILING_SECONDS", 0.0)
+    with progress.shown(True), Processes(2) as pool:
+        for done in [pool.submit(compile_for_a_while) for _ in range(3)]:
+            done.result()
+    said = capsys.readouterr().err
+    assert said.startswith("tdc: compiling what this needs") and said.count("\n") == 1
 
 
 def test_a_process_is_used_again_unless_each_call_has_a_fresh_one():

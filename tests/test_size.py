@@ -14,9 +14,9 @@ from PIL import Image
 from test_batch import wait_for
 from test_rasters import GEO, KEPT, tags
 
-from tdc_cli import memory, metrics
+from tdc_cli import memory, methods, metrics
 from tdc_cli.media import limits, stored
-from tdc_cli.run import division, regions
+from tdc_cli.run import cost, division, regions
 
 HEIGHT, WIDTH = 150, 300
 REGION = ["--region", "64"]
@@ -288,6 +288,16 @@ def test_methods_that_need_the_whole_are_refused_beyond_the_memory_with_the_way_
     assert (result.exit_code, result.stderr) == (2, f"tdc: {line}\n")
 
 
+def test_a_deep_hole_beyond_the_memory_is_refused_and_a_method_that_divides_it_is_not(tdc, folder):
+    np.save("a.npy", np.ones((800, 800), "float32"))
+    words = ["complete-image", "a.npy", "-o", "b.npy", "--mask-box", "300,300,200,200", "--memory", "300M", "--dry-run"]
+    result = tdc(*words)
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1
+    assert " of memory for its largest deep hole, which is completed as a whole, and may take 320 MB; " in result.stderr
+    assert result.stderr.endswith(", or try method patches, which divides it\n")
+    assert tdc(*words, "--method", "patches").exit_code == 0
+
+
 @pytest.mark.parametrize("said", ["2X", "-1G", "0", "", "nan"])
 def test_sizes_of_memory_that_are_none_are_refused(complete, said):
     result = complete("--mask", "m.png", "--memory", said)
@@ -458,5 +468,6 @@ def test_channels_with_the_same_holes_cost_what_one_does_where_each_is_filled_by
     for holes in (apart, same):
         np.save("a.npy", np.where(holes, np.nan, 1.0))
         words = ["complete-image", "a.npy", "-o", "b.npy", "--method", method]
-        seconds.append(report_of(tdc(*words, "--dry-run", "--json"))["estimate"]["seconds"])
+        told = report_of(tdc(*words, "--dry-run", "--json"))["estimate"]["seconds"]
+        seconds.append(told - cost.COSTS[methods.get(method).module].start)
     assert seconds[1] < less * seconds[0]

@@ -67,7 +67,7 @@ def complete(cell, values, observed, *, watch=None, **facts):
     method = methods.get(cell.method)
     known = {f.name for f in fields(method.load().Config)}
     config = method.configure({key: value for key, value in facts.items() if key in known} | cell.parameters)
-    warm_up(method, config, values.ndim, 1 - observed.mean())
+    warm_up(method, config, values.shape, 1 - observed.mean())
     rng = np.random.default_rng([cell.seed, METHOD_STREAM])
     more = {} if watch is None else {"watch": watch}
     with peak() as used:

@@ -197,7 +197,7 @@ def _describe(summary, as_json):
     found = [
         record for record in summary.records if record.status == "done"
     ]  # a file that was skipped has the report of its run
-    whole = cost.together([record.report["estimate"] for record in found], summary.jobs)
+    whole = cost.together([record.report for record in found], summary.jobs)
     if as_json:
         from ..run.report import dumps
 

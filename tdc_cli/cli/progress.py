@@ -78,7 +78,7 @@ def _pace(done, left, seconds):
 @contextlib.contextmanager
 def _compiling():
     """Within the block, say once, when compiling has taken a while in all, what takes so long."""
-    timer, since, spent = None, 0.0, 0.0
+    timer, since, spent, at_once, lock = None, 0.0, 0.0, 0, threading.Lock()
 
     def say():
         compiled.told = None
@@ -90,19 +90,22 @@ def _compiling():
             )
 
     def told(begins):
-        nonlocal timer, since, spent
-        if begins:
-            since = time.monotonic()
-            timer = threading.Timer(max(0.0, COMPILING_SECONDS - spent), say)
-            timer.daemon = True
-            timer.start()
-        elif timer is not None:
-            timer.cancel()
-            spent += time.monotonic() - since
+        nonlocal timer, since, spent, at_once
+        with lock:  # workers are heard by a thread each
+            at_once += 1 if begins else -1
+            if begins and at_once == 1:
+                since = time.monotonic()
+                timer = threading.Timer(max(0.0, COMPILING_SECONDS - spent), say)
+                timer.daemon = True
+                timer.start()
+            elif not at_once and timer is not None:
+                timer.cancel()
+                spent += time.monotonic() - since
 
     before, compiled.told = compiled.told, told
     try:
         yield
     finally:
-        told(False)
         compiled.told = before
+        if timer is not None:
+            timer.cancel()

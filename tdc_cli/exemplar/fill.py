@@ -281,7 +281,8 @@ def _favour(level, share):
     """
     height, width = level.hole.shape
     variance = np.zeros((height - level.size + 1, width - level.size + 1), np.float32)
-    for plane in np.moveaxis(level.layers[..., :-TEXTURES].astype(float), 2, 0):
+    for layer in np.moveaxis(level.layers[..., :-TEXTURES], 2, 0):
+        plane = layer.astype(float)
         first, second = (planes.means(power, level.size) for power in (plane, plane**2))
         variance += share * np.maximum(second - first**2, 0.0)
         grain = plane - planes.means(np.pad(plane, GRAIN // 2, "symmetric"), GRAIN)

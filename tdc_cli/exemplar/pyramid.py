@@ -73,9 +73,11 @@ def halved(layers, known):
     """Weighted means of what is known of (H, W, F) `layers` at half the resolution, (ceil H/2, ceil W/2, F), and the
     sums of weights.
     """
-    weight = known.astype(np.float32)[..., None]
-    weight, total = (_halved(_halved(each, 0), 1) for each in (weight, layers * weight))
-    return total / np.maximum(weight, 1e-6), weight[..., 0]
+    known = known.astype(np.float32)
+    weight = _halved(_halved(known, 0), 1)
+    # One layer after the other, since it is done in double precision.
+    total = np.dstack([_halved(_halved(layer * known, 0), 1) for layer in np.moveaxis(layers, 2, 0)])
+    return total / np.maximum(weight, 1e-6)[..., None], weight
 
 
 def _halved(each, axis):

@@ -35,8 +35,9 @@ any EM algorithm (SQUAREM), Scand. J. Stat., 2008. P. Siden, F. Lindgren, D. Bol
 approximations for large sparse precision matrices, J. Comput. Graph. Stat., 2018.
 """
 
+from .factored import Factors
 from .pieces import MARGIN
 from .solve import STEPS, Field, Prior, fit, sample, solve, solve_with_sd
 from .spectrum import EXPONENT
 
-__all__ = ["EXPONENT", "MARGIN", "STEPS", "Field", "Prior", "fit", "sample", "solve", "solve_with_sd"]
+__all__ = ["EXPONENT", "MARGIN", "STEPS", "Factors", "Field", "Prior", "fit", "sample", "solve", "solve_with_sd"]

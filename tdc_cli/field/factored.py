@@ -19,30 +19,29 @@ from .window import Window, averaged, root
 MOST_MISSING = 40_000
 
 
-def window(values, observed, exponent, cell, noise):
-    """`Factored` where it can be and pays, else `Window`; `noise` is a variance, or None."""
+def window(values, observed, exponent, cell, noise, factors):
+    """`Factored`, by `factors`, where it can be and pays, else `Window`; `noise` is a variance, or None."""
     missing = ~observed[0]
     sparse = noise == 0 and float(exponent).is_integer() and 0 < np.count_nonzero(missing) <= MOST_MISSING
-    kind = Factored if sparse and (observed == observed[0]).all() else Window
-    return kind(values, observed, exponent, cell)
+    if sparse and (observed == observed[0]).all():
+        return Factored(values, observed, exponent, cell, factors)
+    return Window(values, observed, exponent, cell)
 
 
 class Factored(Window):
     """A `Window` that is solved exactly; `exponent` is a whole number, so that Q couples near pixels only."""
 
-    def __init__(self, values, observed, exponent, cell=1):
+    def __init__(self, values, observed, exponent, cell, factors):
         super().__init__(values, observed, exponent, cell)
         self.alike, self.missing = len(values), ~observed[0]
         self.shifts = (DELTA * cell**2, *[EPSILON * cell**2] * (int(exponent) - 1))
-
-    @functools.cached_property
-    def system(self):
-        """Made when it is first needed."""
-        return _System.of(self.missing.shape, np.packbits(self.missing).tobytes(), self.shifts)
+        self.factors, self.system = factors, None
 
     def set_parameters(self, covariance, noise):
         """Make the posterior that of `covariance` (C, C); the `noise` variance is 0."""
         self.covariance = covariance
+        # Here, since threads that share this window begin afterwards.
+        self.system = self.system or self.factors.of(self.missing, self.shifts)
 
     def _placed(self, entries):
         """`entries` (n, C) of the missing pixels in their places, 0 elsewhere, (C, H, W)."""
@@ -84,8 +83,39 @@ class Factored(Window):
         return np.zeros_like(self.values)
 
 
+class Factors:
+    """What the pieces of one picture, or of the frames of one clip, are solved by.
+
+    The last one is kept: learning, all groups of channels, and frames that follow each other often have the same holes.
+    """
+
+    def __init__(self):
+        self._laplacians, self._last = {}, (None, None)
+
+    def of(self, missing, shifts):
+        """`_System` of the `missing` pixels, (H, W) bool."""
+        key = missing.shape, np.packbits(missing).tobytes(), shifts
+        last, system = self._last
+        if key != last:
+            system = _System([self._shifted(missing.shape, shift) for shift in shifts], np.flatnonzero(missing))
+            self._last = key, system
+        return system
+
+    def _shifted(self, shape, shift):
+        """Laplacian of a grid with free borders, (H W, H W), plus `shift` on its diagonal."""
+        if (shape, shift) not in self._laplacians:
+            rows, columns = (
+                scipy.sparse.diags_array([-np.ones(n - 1), np.r_[1, np.full(n - 2, 2.0), 1] if n > 1 else [0.0],
+                                          -np.ones(n - 1)], offsets=[-1, 0, 1])
+                for n in shape
+            )  # fmt: skip
+            laplacian = scipy.sparse.kronsum(columns, rows) + shift * scipy.sparse.eye_array(shape[0] * shape[1])
+            self._laplacians[shape, shift] = laplacian.tocsr()
+        return self._laplacians[shape, shift]
+
+
 class _System:
-    """Q of some pixels of a grid, by the `shifts` of the Laplacian that it is the product of.
+    """Q of the `chosen` pixels of a grid, the product of the shifted `laplacians`.
 
     Attributes
     ----------
@@ -95,27 +125,9 @@ class _System:
         The inverse of Q among these pixels, applied to (n, C) numbers.
     """
 
-    def __init__(self, shape, pixels, shifts):
-        chosen = np.flatnonzero(np.unpackbits(np.frombuffer(pixels, np.uint8), count=shape[0] * shape[1]))
-        first, *others = (_shifted(shape, shift) for shift in shifts)
+    def __init__(self, laplacians, chosen):
+        first, *others = laplacians
         self.rows = functools.reduce(operator.matmul, others, first[chosen])
         own = self.rows[:, chosen].tocsc()
         self.diagonal = own.diagonal()
         self.solve = splu(own, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}).solve
-
-    @classmethod
-    @functools.lru_cache(maxsize=1)
-    def of(cls, *what):
-        """The last one is kept: learning, all groups of channels and samples have the same holes."""
-        return cls(*what)
-
-
-@functools.lru_cache(maxsize=8)
-def _shifted(shape, shift):
-    """Laplacian of a grid with free borders, (H W, H W), plus `shift` on its diagonal."""
-    rows, columns = (
-        scipy.sparse.diags_array([-np.ones(n - 1), np.r_[1, np.full(n - 2, 2.0), 1] if n > 1 else [0.0],
-                                  -np.ones(n - 1)], offsets=[-1, 0, 1])
-        for n in shape
-    )  # fmt: skip
-    return (scipy.sparse.kronsum(columns, rows) + shift * scipy.sparse.eye_array(shape[0] * shape[1])).tocsr()

@@ -96,15 +96,16 @@ class Group:
     offset : (C,) ndarray
     scale : float
     exponent : float
+    factors : Factors
     cell : int
         Side of what is a pixel here, in pixels of the picture.
     start : (H, W, C) ndarray or None
         What the iteration for the mean begins with; None: averages over neighbourhoods.
     """
 
-    def __init__(self, values, observed, wanted, offset, scale, exponent, cell=1, start=None):
+    def __init__(self, values, observed, wanted, offset, scale, exponent, factors, cell=1, start=None):
         self.values, self.observed, self.wanted, self.offset, self.scale = values, observed, wanted, offset, scale
-        self.exponent, self.cell, self.start = exponent, cell, start
+        self.exponent, self.factors, self.cell, self.start = exponent, factors, cell, start
         self.shape = values.shape[:2]
 
     def cut(self, rows, columns):
@@ -116,6 +117,10 @@ class Group:
                 np.where(observed, values, 0.0) - np.where(observed, self.offset[:, None, None], 0.0)
             ) / self.scale
         return values, observed
+
+    def window(self, values, observed, noise):
+        """`Window` of a piece, both (C, H, W); `noise` is a variance, or None."""
+        return window_of(values, observed, self.exponent, self.cell, noise, self.factors)
 
     def first_guess(self, window, slices):
         """Deviations from the offset that the iteration for the mean of `window` begins with, (C, H, W)."""
@@ -135,11 +140,8 @@ class Group:
         found = []
         for k in chosen:
             values, observed = self.cut(*map(_quick, able[k][:2]))
-            window, part = window_of(values, observed, self.exponent, self.cell, noise), _typical(observed)
-            typical = (
-                window if part is None else window_of(values[part], observed[part], self.exponent, self.cell, noise)
-            )
-            found.append((window, typical))
+            window, part = self.window(values, observed, noise), _typical(observed)
+            found.append((window, window if part is None else self.window(values[part], observed[part], noise)))
         return found
 
     def deep(self):
@@ -173,6 +175,7 @@ class Group:
             self.offset,
             self.scale,
             self.exponent,
+            self.factors,
             self.cell * COARSER,
         )
 
@@ -219,7 +222,7 @@ def posterior(group, covariance, noise, out, *, rng, count, keep, run, tick=lamb
             filled = _enlarged(coarse.mean, slices, guided) - group.offset[:, None]
             values[:, guided] = filled / group.scale
             exact = observed | guided
-        window = window_of(values, exact, group.exponent, group.cell, noise)
+        window = group.window(values, exact, noise)
         window.set_parameters(covariance, noise)
         mean = window.mean(group.first_guess(window, slices), TOLERANCE)
         known = window.values if not noise else 0

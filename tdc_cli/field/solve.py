@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..tensor import largest_size
+from .factored import Factors
 from .learner import LEAST_NOISE, SETTLED, Learner, first_covariance, moments
 from .pieces import Group, Posterior, posterior, runner
 from .spectrum import EXPONENT
@@ -105,6 +106,8 @@ def solve(values, observed, noise_variance=0.0, **how):
         `channel_covariance` are not looked at.
     start : (H, W, C) ndarray or None
         An estimate that is near already, which saves iterations; None: averages over neighbourhoods.
+    factors : Factors or None
+        What other frames of the same size were solved by; None: nothing.
 
     Returns
     -------
@@ -144,10 +147,12 @@ def fit(parts, noise_variance=0.0, *, exponent=EXPONENT, steps=STEPS):
     Prior
     """
     with contextlib.ExitStack() as stack:
-        return _learnt(parts, noise_variance, exponent, None, steps, runner(stack), lambda done, total, label: None)[0]
+        return _learnt(
+            parts, noise_variance, exponent, None, steps, Factors(), runner(stack), lambda done, total, label: None
+        )[0]
 
 
-def _learnt(parts, noise_variance, exponent, channel_covariance, steps, run, monitor):
+def _learnt(parts, noise_variance, exponent, channel_covariance, steps, factors, run, monitor):
     """`Prior` of parts of a picture, or of the one that is all of it; then also the mean that was found on the way,
     (H, W, C), or None.
     """
@@ -169,7 +174,9 @@ def _learnt(parts, noise_variance, exponent, channel_covariance, steps, run, mon
             mean = None
             continue
         start = first_covariance(spread[own]) if channel_covariance is None else covariance[own, own]
-        pictures = [Group(v[..., own], o[..., own], ~o[..., own], offset[own], scale, exponent) for v, o in parts]
+        pictures = [
+            Group(v[..., own], o[..., own], ~o[..., own], offset[own], scale, exponent, factors) for v, o in parts
+        ]
         windows = [window for picture in pictures for window in picture.learning_windows(noise)]
         learner = Learner(windows, start, noise, np.random.default_rng(k))
         at_once = steps and noise == 0 and all(window.together for window, _ in windows)
@@ -205,17 +212,18 @@ def _solve(
     monitor=lambda done, total, label: None,
     prior=None,
     start=None,
+    factors=None,
     rng=None,
     count=0,
 ):
     groups = channel_groups(values.shape[2])
     total = len(groups) * (steps + 1)
+    factors, learnt = factors or Factors(), None
     with contextlib.ExitStack() as stack:
         run = runner(stack)
-        learnt = None
         if prior is None:
             prior, learnt = _learnt(
-                [(values, observed)], noise_variance, exponent, channel_covariance, steps, run, monitor
+                [(values, observed)], noise_variance, exponent, channel_covariance, steps, factors, run, monitor
             )
         offset, scale, covariance, noise = prior.offset, prior.scale, prior.covariance, prior.noise
         missing = ~observed if wanted is None else wanted
@@ -225,9 +233,8 @@ def _solve(
         variance = np.zeros(values.shape, np.float32) if count else None
         for k, own in enumerate(groups):
             near = None if start is None else start[..., own]
-            group = Group(
-                values[..., own], observed[..., own], asked[..., own], offset[own], scale, exponent, start=near
-            )
+            entries = values[..., own], observed[..., own], asked[..., own]
+            group = Group(*entries, offset[own], scale, exponent, factors, start=near)
             out = Posterior(mean[..., own], None if variance is None else variance[..., own], None)
 
             def tick(done, of, begun=len(groups) * steps + k):
@@ -259,16 +266,15 @@ def sample(field, values, observed, count, rng):
     """
     scale = float(np.sqrt(np.trace(field.channel_covariance) / len(field.offset)))
     noise = field.noise_variance / scale**2
-    asked = ~observed | (noise > 0)
+    asked, factors = ~observed | (noise > 0), Factors()
     for _ in range(count):
         drawn = field.mean.copy()
         deviations = np.zeros((1, *values.shape), np.float32 if values.size > DOUBLE else np.float64)
         with contextlib.ExitStack() as stack:
             run = runner(stack)
             for own in channel_groups(values.shape[2]):
-                group = Group(
-                    values[..., own], observed[..., own], asked[..., own], field.offset[own], scale, field.exponent
-                )
+                entries = values[..., own], observed[..., own], asked[..., own]
+                group = Group(*entries, field.offset[own], scale, field.exponent, factors)
                 out = Posterior(np.empty_like(drawn[..., own]), None, deviations[..., own])
                 within = field.channel_covariance[own, own] / scale**2
                 posterior(group, within, noise, out, rng=rng, count=1, keep=True, run=run)

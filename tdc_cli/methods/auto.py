@@ -186,6 +186,6 @@ def _sure(mean, sd, known, lost, line):
     return binary_opening(sure | known, np.ones((3, 3))) & ~known
 
 
-def warm_up(order, config, missing):
+def warm_up(shape, config, missing):
     """Compile the kernels of the groups; those of deep holes, which few inputs have, compile where one is met."""
-    patches.warm_up(order, config, missing)
+    patches.warm_up(shape, config, missing)

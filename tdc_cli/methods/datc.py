@@ -480,9 +480,9 @@ def mean_mixture(draws, scale):
     }
 
 
-def warm_up(order, config, missing):
-    """Compile every kernel on a tiny tensor of this order, so that compilation is not counted as work."""
-    shape = (3,) * order
+def warm_up(shape, config, missing):
+    """Compile every kernel on a tiny tensor of as many modes, so that compilation is not counted as work."""
+    shape = (3,) * len(shape)
     rng = np.random.default_rng(0)
     own = {"noise_std": 0.0, "tau0": None, "resolution": None}  # what is said of other data
     tiny = replace(config, residual="mixture", ordered_modes=(), burn_in=1, samples=1, chains=1, rank=2, **own)

@@ -15,7 +15,7 @@ from .. import field
 from ..errors import ConfigError
 from ..patches import borders, calibrate
 from ..patches.refine import scale_of
-from ..patches.schedule import TUNED, Schedule, Settings, schedule_for, validation_windows
+from ..patches.schedule import TUNED, Schedule, Settings, in_one_piece, schedule_for, validation_windows
 from . import Completion, Part, datc, patches_clip, silent
 from .blocks import Progress, blocks, refine_blocks
 from .parameters import Parameters, frame_mode, noise_level, parameter
@@ -512,12 +512,13 @@ def _best_weight(values, one, other, held, least):
     return float(min(weight, 1.0)) if weight >= least else 0.0
 
 
-def warm_up(order, config, missing):
+def warm_up(shape, config, missing):
     """Compile what is needed on tiny pictures, so that compilation is not counted as work."""
     rng = np.random.default_rng(0)
     values = rng.random((12, 12, 2))
     for share in (0.3, 0.95, *([0.05] if missing > TUNED.sparse else [])):
         complete(values, rng.random(values.shape) < share, Config(passes=1), rng=rng)
-    if config.frames is None and config.start != "field" and missing >= TUNED.least_missing_deep:
-        tiny = values[..., : order - 1]  # of a grey picture one channel
+    is_tried = missing >= TUNED.least_missing_deep and max(shape[:2]) <= TUNED.longest_global and in_one_piece(shape)
+    if config.frames is None and (config.start == "global" or (config.start == "auto" and is_tried)):
+        tiny = values[..., : len(shape) - 1]  # of a grey picture one channel
         _global(tiny, rng.random(tiny.shape) < 0.5, TRIALS[0], rng)

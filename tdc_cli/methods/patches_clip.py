@@ -17,9 +17,13 @@ from ..patches.schedule import Schedule, Settings
 from . import Completion
 from .blocks import Progress, blocks, refine_blocks
 
-# Share of the observed entries that is held out, and under noise of single entries more; how far the model is trusted
-# about observed entries, as a standard deviation of the ratio of variances.
-SHARE_HELD_OUT, SHARE_LONE, TRUST = 0.05, 0.03, 0.25
+# Share of the observed entries that is held out, of single ones at the same place in all frames, which no frame beside
+# them shows meanwhile, and under noise of single entries more; how far the model is trusted about observed entries, as
+# a standard deviation of the ratio of variances.
+SHARE_HELD_OUT, SHARE_STAYING, SHARE_LONE, TRUST = 0.05, 0.02, 0.03, 0.25
+# How many times as many independent errors a piece has that is held out of all frames as one of a single frame: what is
+# beneath it moves.
+MOVED = 2
 # Samples of the field that tell how sure it is of what is scattered.
 SAMPLES = 2
 # Largest shift at which similar patches are looked for, in pixels and in frames.
@@ -74,7 +78,7 @@ def complete(values, observed, config, *, rng, monitor, wanted=None):
         estimate = np.where(clip.observed, clip.values, estimate)
     sd, verdict, warnings = None, None, []
     if config.calibrate:
-        scale = calibrate.fit_scale(errors, spreads, variance)
+        scale = calibrate.fit_scale(errors, spreads, variance, independent(clip, held))
         absent = ~clip.observed
         sd = np.sqrt(spread)
         if scale is not None:
@@ -150,6 +154,9 @@ class _Clip:
         As the values were given.
     strokes : tuple of bool
         For every frame, whether what was missing of it as the clip was given hangs together, or is all of it.
+    stays : tuple of bool
+        For every frame, whether what was missing of it was missing from the frame before or after far more often than
+        by chance.
     """
 
     values: np.ndarray
@@ -159,15 +166,15 @@ class _Clip:
     mode: int
     shape: tuple
     strokes: tuple
+    stays: tuple
 
     @classmethod
     def of(cls, values, observed, wanted, mode):
         count, (height, width) = values.shape[mode], values.shape[:2]
         stacked = [np.moveaxis(a, mode, 0).reshape(count * height, width, -1) for a in (values, observed, wanted)]
         absent = stacked[2].reshape(count, height, width, -1)
-        return cls(
-            *stacked, count, mode, values.shape, tuple(bool(a.all()) or calibrate.are_strokes(a) for a in absent)
-        )
+        strokes = tuple(bool(a.all()) or calibrate.are_strokes(a) for a in absent)
+        return cls(*stacked, count, mode, values.shape, strokes, tuple(_stays(absent, t) for t in range(count)))
 
     @property
     def height(self):
@@ -199,6 +206,14 @@ class _Clip:
         """Entries in the order of the values as they were given."""
         others = [n for k, n in enumerate(self.shape) if k != self.mode]
         return np.ascontiguousarray(np.moveaxis(stacked.reshape(self.frames, *others), 0, self.mode))
+
+
+def _stays(absent, t):
+    """Whether what is `absent` (T, H, W, C) of a frame is so of the one before or after, far more often than by
+    chance.
+    """
+    here, beside = absent[t], (*absent[max(0, t - 1) : t], *absent[t + 1 : t + 2])
+    return any(bool(2 * np.sum(here & other) > here.sum() * (1 + here.mean())) for other in beside)
 
 
 def schedule_for(clip, variance, config):
@@ -268,8 +283,8 @@ def schedule_for(clip, variance, config):
 def hold_out(clip, rng):
     """Observed entries to hide, in the shape of what is missing.
 
-    Scattered entries of every frame by itself, as of a picture; pieces of strokes at the same place in all frames that
-    have strokes, moved alike: what a frame lacks, those beside it show no more than they show what is missing. Where
+    Scattered entries of every frame by itself, as of a picture; of strokes and of what stays where it is at the same
+    place in all such frames: what a frame lacks, those beside it show no more than they show what is missing. Where
     frames are missing as a whole, further whole frames, if possible none beside another that is missing.
 
     Parameters
@@ -287,14 +302,15 @@ def hold_out(clip, rng):
     shown, wanted, drawn = clip.by_frame(clip.observed), clip.by_frame(clip.wanted), []
     for t, observed in enumerate(shown):
         if observed.any() and wanted[t].any():
-            if clip.strokes[t]:
+            if clip.strokes[t] or clip.stays[t]:
                 drawn.append(t)
             else:
                 frames[t] = calibrate.hold_out(observed, SHARE_HELD_OUT, rng, wanted=wanted[t])
     if drawn:
         together, holes = (np.moveaxis(a[drawn], 0, 2) for a in (shown, wanted))
         flat = (*together.shape[:2], -1)
-        hidden = calibrate.hold_out(together.reshape(flat), SHARE_HELD_OUT, rng, wanted=holes.reshape(flat))
+        share = SHARE_HELD_OUT if any(clip.strokes[t] for t in drawn) else SHARE_STAYING
+        hidden = calibrate.hold_out(together.reshape(flat), share, rng, wanted=holes.reshape(flat))
         frames[drawn] = np.moveaxis(hidden.reshape(together.shape), 2, 0)
     seen = clip.by_frame(clip.observed).any(axis=(1, 2, 3))
     if not seen.all() and seen.sum() > 2:
@@ -310,6 +326,13 @@ def hold_out(clip, rng):
                 chosen.append(t)
                 frames[t] = clip.by_frame(clip.observed)[t]
     return held
+
+
+def independent(clip, held):
+    """About how many errors of the entries `held` out, (T H, W, C), are independent, see `calibrate.independent`."""
+    frames, alike = clip.by_frame(held), np.array(clip.strokes) | np.array(clip.stays)
+    apart = sum(calibrate.independent(frame) for frame in frames[~alike])
+    return apart + (MOVED * calibrate.independent(frames[alike].any(axis=0)) if alike.any() else 0)
 
 
 def first_estimate(clip, variance):
@@ -332,15 +355,15 @@ def first_estimate(clip, variance):
     fields, unsure = clip.by_frame(filled), {}
     # How channels go together is much the same in all frames.
     chosen = np.unique(np.linspace(0, len(known) - 1, LEARNT_FROM).round().astype(int))
-    prior = field.fit([(values[known[k]], shown[known[k]]) for k in chosen], variance)
+    prior, factors = field.fit([(values[known[k]], shown[known[k]]) for k in chosen], variance), field.Factors()
     for t in known:
         if shown[t].all() and not variance:
             fields[t] = values[t]
         elif clip.strokes[t] or shown[t].all():
-            fields[t] = field.solve(values[t], shown[t], prior=prior).mean
+            fields[t] = field.solve(values[t], shown[t], prior=prior, factors=factors).mean
         else:
             fitted, unsure[t] = field.solve_with_sd(
-                values[t], shown[t], prior=prior, rng=np.random.default_rng(t), count=SAMPLES
+                values[t], shown[t], prior=prior, factors=factors, rng=np.random.default_rng(t), count=SAMPLES
             )
             fields[t] = fitted.mean
     seen = shown.mean(axis=3, dtype=np.float32)

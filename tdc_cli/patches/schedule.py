@@ -287,6 +287,11 @@ def _scaled(settings, factor, most):
     return replace(settings, size=size, stride=max(1, min(size, round(factor * settings.stride))))
 
 
+def in_one_piece(shape):
+    """Whether a picture of `shape` (H, W, ...) is validated, and the global model tried, on all of it."""
+    return shape[0] * shape[1] <= TUNED.windows * TUNED.square**2
+
+
 def validation_windows(observed, rng, wanted=None):
     """Parts of a picture on which the held-out round is run: all of it, or of a large one a few squares, the likelier
     the more they miss.
@@ -302,12 +307,11 @@ def validation_windows(observed, rng, wanted=None):
     -------
     list of (slice, slice)
     """
-    height, width = observed.shape[:2]
-    if height * width <= TUNED.windows * TUNED.square**2:
+    if in_one_piece(observed.shape):
         return [(slice(None), slice(None))]
     # The last squares lie within the picture too: a narrow strip could be smaller than a patch.
     rows, columns = (
-        np.linspace(0, max(0, n - TUNED.square), math.ceil(n / TUNED.square)).astype(int) for n in (height, width)
+        np.linspace(0, max(0, n - TUNED.square), math.ceil(n / TUNED.square)).astype(int) for n in observed.shape[:2]
     )
     squares = [(slice(r, r + TUNED.square), slice(c, c + TUNED.square)) for r in rows for c in columns]
     squares = [s for s in squares if observed[s].any()]

@@ -8,6 +8,7 @@ for which `patches` takes up to five times as long, nor what is compiled in the 
 import math
 from dataclasses import dataclass, replace
 
+from .. import methods
 from ..errors import InputError
 from ..memory import limit
 
@@ -20,12 +21,19 @@ class Cost:
     ----------
     each, missing : float
         Microseconds for every entry, for every missing entry.
+    start : float
+        Seconds of a run before the work: interpreter, libraries, compiled code.
     near : float
         Microseconds for every entry that lies near a missing one, within a patch or so, of methods that work on all of
         a patch.
     thin : float or None
-        In place of `near` beneath thin strokes, of a method that goes over scattered entries more often and over deeper
-        holes with larger patches; None: the same.
+        In place of `near`, `first` and `drafted` beneath thin strokes, for every missing entry; None: the same.
+    rim : float
+        In place of `near`, `first` and `drafted` at the rim of deep holes, for as many entries as are near missing ones
+        and not inside of them, and at most as many as are.
+    together : float or None
+        In place of `each` and `missing` where all channels miss the same pixels, strokes or less than `FEW` of them,
+        for every pixel, and `APPLIED` times as much in a region, where nothing is learnt; None: the same.
     most : float
         Of clips, of all microseconds for missing entries at most so many for every entry: patches that many of them
         touch are worked on once.
@@ -48,6 +56,9 @@ class Cost:
     space_each, space_missing, space_corner : float
         Bytes for every entry, for every missing entry, for every known entry beside one; of methods that complete one
         channel after the other, of one channel.
+    space_deep : float
+        Bytes for every entry that deep holes are filled from, beside those of `space_each`; these are up to
+        `SURROUNDINGS` times as many as are in such holes.
     """
 
     each: float
@@ -57,14 +68,18 @@ class Cost:
     space_missing: float = 0.0
     first: float = 0.0
     drafted: float = 0.0
+    start: float = 0.5
     small: float | None = None
     near: float = 0.0
     thin: float | None = None
+    rim: float = 0.0
+    together: float | None = None
     most: float = math.inf
     deep: float = 0.0
     corner: float = 0.0
     coupled: float = 0.0
     space_corner: float = 0.0
+    space_deep: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -112,23 +127,25 @@ class Extent:
 _THROUGH, _PACKED, _MEASURED = 0.01, 0.04, 0.4
 FIRST = 250_000
 SAMPLED = 4 * 256**2  # as `patches.schedule.TUNED`
+FEW, APPLIED = 0.25, 0.25
 FILLED, FILLED_UP = 2.2, 6.5
+SURROUNDINGS = 12  # a square with its side on each side, and the margin of patches
 ONE_CHANNEL = 0.75  # of `near`: patches of one channel have fewer entries, and covariances with them
 SMALL = 100_000  # as `methods.datc.SMALL`
-# Module of the method -> cost. Fitted by eye to processor time and peak memory of runs on one thread: a photograph
-# of 128x128, 256x256 and 512x512 with scratches over 5 % and with half of the pixels missing; 4000x3000 with scratches
-# over 1 %. Those of field, patches and auto: 1024x1024 in 16 regions and undivided with 60 % of the entries missing
-# and beneath letters; bands of 512x512 and 10980x10980 with stripes. Those of biharmonic, linear and nearest: 2048x2048
-# beneath letters and 1024x1024 with 30 % of the entries missing. Small ones of datc: two tensors of 10,000 and
-# 40,000 entries and a picture of 128x128, which took 420 to 1600 each. From `fbcp` on: pictures of 256x256 or 512x512
-# with half of the pixels missing alone.
+# Module of the method -> cost. Fitted by eye to processor time and peak memory of runs on one thread. Those of field,
+# patches, auto and exemplar: photographs of 128x128 to 1024x1024, some of them mosaics, with scattered entries missing,
+# beneath letters and scratches and with deep holes, 2400x2400 with one of 440x440, 4000x3000 with scratches over 1 %.
+# Those of biharmonic, linear and nearest: 2048x2048 beneath letters and 1024x1024 with 30 % of the entries missing.
+# Small ones of datc: two tensors of 10,000 and 40,000 entries and a picture of 128x128, which took 420 to 1600 each.
+# From `fbcp` on: pictures of 256x256 or 512x512 with half of the pixels missing alone.
+_PATCHES = Cost(2, 0, 250e6, 100, start=0.9, first=8, drafted=10, near=20, thin=80)
 COSTS = {
-    "tdc_cli.methods.field": Cost(4.5, 4, 100e6, 50),
+    "tdc_cli.methods.field": Cost(3.5, 4.5, 125e6, 70, together=3),
     "tdc_cli.methods.biharmonic": Cost(0.1, 3, 80e6, 40, 900, coupled=0.16),
-    "tdc_cli.methods.exemplar": Cost(0.5, 45, 200e6, 60, 300, deep=45),
-    "tdc_cli.methods.auto": Cost(2, 0, 250e6, 60, first=8, drafted=10, near=25, thin=10, deep=45),
-    "tdc_cli.methods.patches": Cost(2, 0, 250e6, 60, first=8, drafted=10, near=25, thin=10),
-    "tdc_cli.methods.datc": Cost(100, 0, 200e6, 300, small=900),
+    "tdc_cli.methods.exemplar": Cost(0.5, 38, 200e6, 60, 300, start=0.7, deep=38),
+    "tdc_cli.methods.auto": replace(_PATCHES, rim=80, deep=65, space_deep=60),
+    "tdc_cli.methods.patches": _PATCHES,
+    "tdc_cli.methods.datc": Cost(130, 0, 200e6, 300, small=900),
     "tdc_cli.peers.fbcp": Cost(25, 0, 80e6, 500),
     "tdc_cli.peers.fbcp_image": Cost(15, 0, 80e6, 500),
     "tdc_cli.peers.brtf": Cost(13, 0, 80e6, 550),
@@ -145,20 +162,25 @@ COSTS = {
     "tdc_cli.peers.cp_masked": Cost(6, 0, 90e6, 120),
 }
 
-# Of what works otherwise on clips: 20 frames of 176x144 with strokes or text over 13 % of every second one (10 and 16
-# s), with 60 % of the entries missing (33 s) and under noise (19 and 29 s), and 20 frames of 192x108 beneath text (14
-# s). What is copied: a logo of 220x90 in 48 frames of 1920x1080 (57 s), and in 8 (10 s).
+# Of what works otherwise on clips: 20 frames of 192x108 beneath text (20 s), scratches (8.5 s), a logo (4 s), with 60 %
+# of the entries missing (16 s), and of 176x144 with strokes or text over 13 % of every second one (10 and 16 s), with
+# 60 % of the entries missing (33 s) and under noise (19 and 29 s). What is copied: logos, of 60x40 in 250 frames of
+# 640x360 (120 s) and of 220x90 in 48 frames of 1920x1080 (57 s).
 _COPIED = 8
-CLIP_COSTS = dict.fromkeys(
-    ("tdc_cli.methods.auto", "tdc_cli.methods.patches"), Cost(2, 110, 250e6, 120, most=23, deep=_COPIED)
-) | {"tdc_cli.methods.exemplar": replace(COSTS["tdc_cli.methods.exemplar"], missing=_COPIED, deep=_COPIED)}  # fmt: skip
+_CLIPS = Cost(2, 110, 250e6, 120, start=0.9, most=15, deep=_COPIED)
+CLIP_COSTS = {
+    "tdc_cli.methods.auto": _CLIPS,
+    "tdc_cli.methods.patches": _CLIPS,
+    "tdc_cli.methods.exemplar": replace(COSTS["tdc_cli.methods.exemplar"], each=2, missing=_COPIED, deep=_COPIED),
+}
 
 
-def around(entries, paths, measured):
-    """Seconds of one core for all entries of an input beside what the method takes.
+def around(method, entries, paths, measured):
+    """Seconds of one core that a run takes beside the work of the method.
 
     Parameters
     ----------
+    method : methods.Method
     entries : int
     paths : sequence of str
         What is read and what is written.
@@ -170,7 +192,7 @@ def around(entries, paths, measured):
     float
     """
     packed = sum(not path.endswith(".npy") for path in paths)
-    return 1e-6 * entries * (_THROUGH + _PACKED * packed + _MEASURED * measured)
+    return COSTS[method.module].start + 1e-6 * entries * (_THROUGH + _PACKED * packed + _MEASURED * measured)
 
 
 def cost(method, extent, *, learns=True):
@@ -208,16 +230,25 @@ def _cost(each, method, extent, learns=True):
     size = entries if extent.worked is None else extent.worked
     of_each = max(each.missing, each.coupled * (missing / entries) ** 3 * math.sqrt(missing / apart))
     of_missing = min(of_each * (missing - extent.deep), each.most * entries) + each.deep * extent.deep
-    of_each = each.thin if extent.thin and each.thin is not None else each.near
-    work = rate * size + (of_missing + each.corner * extent.corners) / alike
-    work += (ONE_CHANNEL if extent.apart == 1 else 1) * of_each * max(0, near - extent.deep)
-    if learns:
-        sampled = SAMPLED * extent.apart
-        work += each.first * min(size, FIRST) + (each.drafted * sampled if size > sampled else 0.0)
+    if each.together is not None and (extent.thin or (extent.alike > 1 and missing < FEW * entries)):
+        work = each.together * (1 if learns else APPLIED) * size / extent.alike
+    else:
+        work = rate * size + (of_missing + each.corner * extent.corners) / alike
+    beside = max(0, near - extent.deep)
+    rim = min(beside, extent.deep) if each.rim else 0
+    work += each.rim * rim
+    if extent.thin and each.thin is not None:
+        work += each.thin * missing
+    else:
+        work += (ONE_CHANNEL if extent.apart == 1 else 1) * each.near * (beside - rim)
+        if learns and not rim:
+            sampled = SAMPLED * extent.apart
+            work += each.first * min(size, FIRST) + (each.drafted * sampled if size > sampled else 0.0)
     space = each.space + each.space_each * entries
     filled = 1.0
     if each.coupled and 2 * missing > entries:
         filled = FILLED + (FILLED_UP - FILLED) * min(max((missing / entries - 0.7) / 0.25, 0.0), 1.0)
+    space += each.space_deep * min(entries, SURROUNDINGS * extent.deep)
     space += (filled * each.space_missing * missing + each.space_corner * extent.corners) / apart
     return 1e-6 * work, space
 
@@ -250,10 +281,12 @@ def words_of(space):
     return f"{math.ceil(space / 1e7) * 10} MB" if space < 1e9 else f"{space / 1e9:.1f} GB"
 
 
-def together(estimates, jobs):
-    """Estimate of a batch from those of its pictures, `jobs` at a time."""
+def together(plans, jobs):
+    """Estimate of a batch from what `describe` says of its pictures, `jobs` at a time, each job started once."""
+    estimates = [plan["estimate"] for plan in plans]
+    spared = sum(COSTS[methods.get(plan["method"]).module].start for plan in plans[jobs:])
     return {
-        "seconds": sum(e["seconds"] for e in estimates),
+        "seconds": round(max(0.0, sum(e["seconds"] for e in estimates) - spared), 1),
         "bytes": jobs * max((e["bytes"] for e in estimates), default=0),
     }
 

@@ -93,7 +93,7 @@ def _of_frame(request, method, config, incomplete, seen, copied):
     count, allowed = int(seen.counts[0]), budget(request.memory)
     box = ((0, 1), *((0, n) for n in source.shape[:2]))
     everything = Extent(entries, count) if seen.coverage is None else _extent(seen, source, box[1:], known)
-    beside = _beside(request, incomplete)
+    beside = _beside(request, method, incomplete)
     seconds, space = cost(method, everything)
     seconds += beside
     if not count and not known:
@@ -113,23 +113,24 @@ def _of_frame(request, method, config, incomplete, seen, copied):
     held, before = _held(request, method, config, incomplete)
     undivided = whole_boxes(seen.undivided, margin, copied=copied)
 
+    entire = [_extent(seen, source, plane, known) for _, plane in undivided]
+
     def cut(side):
         planes = tiles(seen.coverage, side, margin, everything=known, undivided=undivided)
-        return tiled((whole.regions[0],), planes), [_extent(seen, source, plane, known) for _, plane in planes]
+        others = [_extent(seen, source, plane, known) for used, plane in planes if (used, plane) not in undivided]
+        return tiled((whole.regions[0],), planes), others
 
     sides = SIDES if request.region is None else (request.region,)
     usual = next((side for side in sides if _largest(method, cut(side)[1]) <= REGION_BYTES), sides[-1])
     for side in sides[sides.index(usual) :]:
-        regions, windows = cut(side)
+        regions, others = cut(side)
+        windows = [*entire, *others]
         largest = _largest(method, windows)
         needed = max(before, held + largest)
         if allowed is None or needed <= allowed:
             break
     else:
-        raise InputError(
-            f"{source.path}: takes about {words_of(needed)} of memory in regions of {side} pixels, and may take "
-            f"{words_of(allowed)}; give {_more(needed)}, or try a part of it"
-        )
+        _refuse_regions(method, source.path, side, needed, allowed, largest == _largest(method, entire))
     workers = max(1, min(request.jobs, len(regions)))
     while workers > 1 and allowed is not None and _together(held, largest, workers) > allowed:
         workers -= 1
@@ -148,10 +149,10 @@ def _of_frame(request, method, config, incomplete, seen, copied):
     return Division(regions, True, workers, seconds, space, tuple(notes))
 
 
-def _beside(request, incomplete):
-    """Seconds that all entries take beside the method."""
+def _beside(request, method, incomplete):
+    """Seconds that a run takes beside the work of the method."""
     paths = [str(path) for path in (request.input, request.output)]
-    return around(incomplete.entries * incomplete.source.count, paths, incomplete.truth is not None)
+    return around(method, incomplete.entries * incomplete.source.count, paths, incomplete.truth is not None)
 
 
 def _held(request, method, config, incomplete):
@@ -178,8 +179,19 @@ def _held(request, method, config, incomplete):
 
 
 def _largest(method, windows):
-    """Bytes of the region that takes most, with its process."""
-    return max(cost(method, window)[1] for window in windows)
+    """Bytes of the region that takes most, with its process; 0 without regions."""
+    return max((cost(method, window)[1] for window in windows), default=0)
+
+
+def _refuse_regions(method, path, side, needed, allowed, entire):
+    """Refuse regions of which the largest, one that is `entire` or of this side, takes more memory than it may."""
+    of, way = f"in regions of {side} pixels", "try a part of it"
+    if entire:
+        of, way = "for its largest deep hole, which is completed as a whole", "try method patches, which divides it"
+    raise InputError(
+        f"{path}: method {method.name} takes about {words_of(needed)} of memory {of}, and may take "
+        f"{words_of(allowed)}; give {_more(needed)}, or {way}"
+    )
 
 
 def _together(held, largest, workers):
@@ -287,12 +299,13 @@ def _of_clip(request, method, config, incomplete, seen, copied):
                     missing,
                     deep=_deep(seen, frames * channels, missing, plane),
                     corners=seen.coverage.corners(missing),
+                    thin=seen.coverage.thin,
                     apart=frames,
                     alike=_alike(seen, channels),
                 )
             )
     seconds, space = clip_cost(method, extents)
-    seconds += _beside(request, incomplete)
+    seconds += _beside(request, method, incomplete)
     _check_clip(request, source, space)
     if planes:
         regions = tiled(regions, planes)

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from .. import holes, methods
-from ..errors import ConfigError, MaskError, OutputExists
+from ..errors import ConfigError, InputError, MaskError, OutputExists
 from ..holes import in_any_channel
-from ..media.files import check_file, digest
+from ..media.files import absence, check_file, digest
 from ..media.limits import keeping_to
 from ..memory import budget
 from ..methods.solve import Unit, in_unit
@@ -98,9 +98,9 @@ class Plan:
         return self.incomplete.source
 
     @property
-    def order(self):
-        """Modes of what the method sees."""
-        return len(self.source.colour_shape) + self.incomplete.in_time
+    def shape(self):
+        """Of all that is completed, frames as the last mode."""
+        return *self.source.colour_shape, *(self.source.count,) * self.incomplete.in_time
 
     @property
     def scale(self):
@@ -209,14 +209,14 @@ def _prepare(request, monitor):
     method, kind = methods.get(request.method), request.kind
     check(request)
     if kind == PICTURE:
-        check_file(request.input, piped=True)  # before the method is loaded, which takes most of a second
-    configure.check_method(request, method)
+        _check_there(request)
     done = request.resume and not request.overwrite and request.finished and not _store_folder(request).exists()
     outputs.check_paths(
         request, replace=request.to_skip or done or request.replaces, make_folders=request.make_folders,
         standard=() if kind == CLIP else (MAIN[kind],), folders=sinks.folders(request),
     )  # fmt: skip
     sink = sinks.named(request)
+    configure.check_method(request, method)  # which loads it, most of a second
     if done or request.to_skip:
         raise OutputExists(f"{request.main}: exists already")
     files = Snapshot.of(request.sources.values(), request.consulted.values())
@@ -288,6 +288,15 @@ def _prepare(request, monitor):
         (*source.notes, *decision.notes, *division.notes), (*warnings, *more, *reasons),
         time.perf_counter() - start, store, sink, files, {} if copied is None else {"source": copied},
     )  # fmt: skip
+
+
+def _check_there(request):
+    """Refuse files that are read of a picture and are not there."""
+    check_file(request.input, piped=True)
+    for role, path in request.sources.items():
+        is_word = role == "mask" and (request.by_transparency or request.by_infrared)
+        if path is not None and str(path) != STANDARD and not is_word and absence(path):
+            raise InputError(f"{role} {path}: {absence(path)}")
 
 
 def _store_folder(request):

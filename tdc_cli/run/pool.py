@@ -11,7 +11,7 @@ import time
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ThreadPoolExecutor, wait
 from multiprocessing import resource_tracker
 
-from .. import interrupts
+from .. import compiled, interrupts
 
 WATCH_SECONDS = 1.0  # how often a worker looks whether the program that started it still lives
 _STARTING = threading.Lock()
@@ -65,10 +65,7 @@ class Processes(ThreadPoolExecutor):
         worker = getattr(self._mine, "worker", None) or self._start()
         try:
             worker.connection.send((call, args, kwargs))
-            if not worker.connection.poll(limit and max(0.0, limit - time.monotonic())):
-                self._end(worker)
-                raise TimeoutError(f"took longer than {self._seconds} s")
-            error, result = worker.connection.recv()
+            error, result = self._answer(worker, limit)
         except (EOFError, ConnectionError) as lost:
             raise WorkerKilled(f"the process was killed (exit code {self._end(worker)})") from lost
         if self._fresh:
@@ -76,6 +73,17 @@ class Processes(ThreadPoolExecutor):
         if error is not None:
             raise error
         return result
+
+    def _answer(self, worker, limit):
+        """What a worker sends in the end; that it compiles, or no longer does, is passed on."""
+        while worker.connection.poll(limit and max(0.0, limit - time.monotonic())):
+            answer = worker.connection.recv()
+            if not isinstance(answer, bool):
+                return answer
+            if compiled.told:
+                compiled.told(answer)
+        self._end(worker)
+        raise TimeoutError(f"took longer than {self._seconds} s")
 
     def _start(self):
         with self._lock:
@@ -147,8 +155,11 @@ def alone(seconds, call, *args):
 
 
 def _serve(connection, parent):
-    """What a worker does: call what comes through the pipe, and send (error, result) back, until nothing comes."""
+    """What a worker does: call what comes through the pipe, and send (error, result) back, until nothing comes; before
+    that True when compiling begins and False when it ends.
+    """
     _settle(parent)
+    compiled.told = connection.send
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
             try:

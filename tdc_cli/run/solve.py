@@ -24,21 +24,21 @@ def gives_uncertainty(method, config):
     return method.uncertainty and getattr(config, "calibrate", True)
 
 
-def warm_up(method, config, order, missing):
+def warm_up(method, config, shape, missing):
     """Compile what the method needs.
 
     Parameters
     ----------
     method : methods.Method
     config : dataclass of the method
-    order : int
-        Number of modes.
+    shape : tuple of int
+        Of what is completed.
     missing : float
         Share of the entries that are missing.
     """
     module = method.load()
     if hasattr(module, "warm_up"):
-        module.warm_up(order, config, missing)
+        module.warm_up(shape, config, missing)
 
 
 def complete(method, config, values, observed, *, rng, path, monitor=methods.silent, **further):
@@ -55,7 +55,7 @@ def complete(method, config, values, observed, *, rng, path, monitor=methods.sil
         zero = np.zeros(values.shape) if method.uncertainty else None
         return methods.Completion(mean=values, interval_sd=zero, uncertainty=zero, parameters=asdict(config)), 0.0
     start = time.perf_counter()
-    warm_up(method, config, values.ndim, 1 - observed.mean())
+    warm_up(method, config, values.shape, 1 - observed.mean())
     compiling = time.perf_counter() - start
     done = apply(method, config, values, observed, rng=rng, path=path, monitor=monitor, **further)
     sd = uncertainty(done, config, observed)

@@ -62,7 +62,7 @@ def solve(plan, monitor=methods.silent, executor=None):
     with threads.limited(plan.request.threads):
         start = time.perf_counter()
         with interrupts.heard():
-            warm_up(plan.method, plan.config, plan.order, plan.missing["ratio"])
+            warm_up(plan.method, plan.config, plan.shape, plan.missing["ratio"])
         seconds = time.perf_counter() - start
         shared = _shared(plan, monitor)
         progress = _Progress(plan, left, monitor)
