@@ -45,21 +45,10 @@ def read(path, pages=None):
     """
     check_file(path, piped=True)
     if str(path) != STANDARD:
-        _check_extension(path)
+        named(path)
     made = read_any(path, pages)
     check_type(made.dtype, path)
     return made
-
-
-def _check_extension(path):
-    """Refuse an extension that no picture has, and name the command for clips where it is of one."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in EXTENSIONS:
-        from .video.clip_formats import EXTENSIONS as CLIPS  # not before: no picture needs what reads clips
-
-        if suffix in CLIPS:
-            raise InputError(f"{path}: {suffix} is of clips; use tdc complete-video")
-    named(path)
 
 
 def read_any(path, pages=None):

@@ -61,7 +61,8 @@ def decode(content, path):
     values = load(content, path)
     if values.ndim not in (2, 3) or not values.size:
         raise InputError(
-            f"{path}: array of shape {values.shape}; a picture has shape (height, width) or (height, width, channels)"
+            f"{path}: array of shape {values.shape}; a picture has shape (height, width) or (height, width, channels); "
+            "'tdc complete-tensor' completes other arrays"
         )
     return Media(values.astype(values.dtype.newbyteorder("="), copy=False), "array", str(path), "", format="NPY")
 
