@@ -18,6 +18,7 @@ from ..errors import ConfigError, TdcError
 from ..names import KINDS_OF_INPUT
 from ..run.option import options_of, sections_of
 from ..run.request import FolderOptions, Request
+from .streams import echo
 
 
 class Failed(Exception):
@@ -85,6 +86,28 @@ class Command(click.Command):
             if records:
                 with formatter.section(heading):
                     formatter.write_dl(records)
+
+    def invoke(self, ctx):
+        if not ctx.params.get("quiet"):
+            for name in _unheard(ctx):
+                heard = f"an option is {ctx.auto_envvar_prefix}_ and its name, such as {ctx.auto_envvar_prefix}_SEED"
+                echo(f"tdc: warning: {name} in the environment has no effect on {ctx.info_name}; {heard}", err=True)
+        return super().invoke(ctx)
+
+
+def variable_of(ctx, parameter):
+    """The environment variable of an option of a command."""
+    return f"{ctx.auto_envvar_prefix}_{parameter.name.upper()}"
+
+
+def _unheard(ctx):
+    """Environment variables, sorted, that are named like those of a command and belong to no option of it, or that
+    lack its name.
+    """
+    heard = {variable_of(ctx, parameter) for parameter in ctx.command.params}
+    whole, own = (f"{each.auto_envvar_prefix}_" for each in (ctx.find_root(), ctx))
+    short = {name.replace(own, whole, 1) for name in heard}
+    return sorted(name for name in os.environ if (name.startswith(own) and name not in heard) or name in short)
 
 
 class File(click.Path):
