@@ -12,6 +12,7 @@ import click
 from .. import __version__, interrupts
 from ..errors import TdcError
 from ..listed import likely
+from ..run.request import worded
 from . import options, streams
 from .streams import echo
 
@@ -168,7 +169,7 @@ def _complain(error, code):
     elif isinstance(error, click.ClickException):
         text = error.format_message()
     else:
-        text = options.worded(str(error))
+        text = worded(str(error))
     echo(f"tdc: {' '.join(text.split())}", err=True)
     return code
 

@@ -136,5 +136,5 @@ class Sink:
             variants=tuple(other.shown(other.colour) for other in others),
         )
         traces = plan.store.facts(plan.regions[0])["traces"] if plan.regions else {}
-        return page.run(report, shown, traces)
+        return page.run(report.worded(), shown, traces)
 
