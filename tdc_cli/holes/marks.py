@@ -150,7 +150,9 @@ def from_image(levels, alpha, size, *, name, picture, threshold=WHITE, invert=Fa
 def wrong_size(what, size, other, wanted):
     """The MaskSizeError of `what`, of a size (H, W), which is not that of `other`."""
     sizes = [f"{width}x{height}" for height, width in (size, wanted)]
-    return MaskSizeError(f"{what} is {sizes[0]} pixels but {other} is {sizes[1]}; they must have the same size")
+    turned = tuple(size) == tuple(wanted)[::-1]
+    hint = "; a picture that its EXIF orientation turns counts as it is shown, upright" if turned else ""
+    return MaskSizeError(f"{what} is {sizes[0]} pixels but {other} is {sizes[1]}; they must have the same size{hint}")
 
 
 def nothing_marked(what, top, threshold):
