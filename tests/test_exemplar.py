@@ -9,7 +9,7 @@ import numba
 import numpy as np
 import pytest
 from PIL import Image
-from scipy.ndimage import binary_erosion
+from scipy.ndimage import binary_dilation, binary_erosion
 
 from tdc_cli import library_threads
 from tdc_cli.errors import ConfigError, InputError
@@ -157,6 +157,23 @@ def test_source_limits_what_is_copied():
     truth = np.where(COLUMNS > 120, 120 + 60 * np.sin(ROWS), 120 + np.random.default_rng(5).normal(0, 3, (SIDE, SIDE)))
     contrasts = [filled(truth, source=source).mean[HOLE].std() for source in (None, COLUMNS > 120)]
     assert contrasts[0] < 5 and contrasts[1] > 25
+
+
+def test_with_a_source_no_colour_comes_up_that_is_neither_in_it_nor_beside_the_hole(tdc):
+    """A wall in front of which stands a black table: light made up for between them came out green."""
+    picture = Image.open(SAMPLES / "astronaut.png").convert("RGB").crop((140, 60, 256, 156))
+    picture.save("p.png")
+    source, hole = Image.new("L", picture.size), Image.new("L", picture.size)
+    source.paste(255, (90, 0, 116, 44))
+    hole.paste(255, (32, 0, 98, 76))
+    source.save("s.png")
+    done = tdc("complete-image p.png -o o.png --mask-box 32,0,66,76 --source s.png --method exemplar --no-progress")
+    assert done.exit_code == 0, done.stderr
+    levels, made = np.asarray(picture, int), np.asarray(Image.open("o.png"), int)
+    source, hole = np.asarray(source) > 0, np.asarray(hole) > 0
+    known = np.unique(levels[~hole & (source | binary_dilation(hole, np.ones((7, 7))))], axis=0)
+    apart = np.sqrt(((made[hole][:, None] - known) ** 2).sum(axis=2).min(axis=1))
+    assert apart.max() < 0.02 * 255 + 1
 
 
 def test_another_seed_gives_another_answer_and_the_same_seed_the_same():
