@@ -61,7 +61,7 @@ def execute(plan, monitor=methods.silent, executor=None):
     with interrupts.held(), contextlib.closing(plan.store):
         plan.store.open(plan.request.resume or plan.request.skip_existing, plan.request.output)
         try:
-            works = [solve(answer, monitor, executor) for answer in answers]
+            works = [solve(answer, _of_all(monitor, answer, answers), executor) for answer in answers]
         finally:  # a change is the reason for what comes of it
             _check_files(plan)
         with files.together(plan.files.identities, plan.store.spent):
@@ -86,15 +86,20 @@ def _write(plan, answers, works, begin, monitor):
     """Every output, of the first answer and of the others; a `Report`."""
     request, start = plan.request, time.perf_counter()
     measures = measures_for(plan)
-    first, *others = answers
-    shown = [plan.sink.write(first, measures, monitor)]
-    for answer in others:
-        done = plan.sink.write(answer, None, monitor)
-        shown += [done] if request.html is not None else []  # else it need not be held any longer
+    shown = None
+    for answer in answers:
+        of_first = measures if answer is answers[0] else None
+        shown = plan.sink.write(answer, of_first, _of_all(monitor, answer, answers), shown)
     end = time.perf_counter()
     report = report_of(plan, answers, works, measures, {"write": end - start, "total": plan.spent + end - begin})
     if request.report is not None:
         write_text(request.report, report.to_json(), replace=request.replaces)
     if request.html is not None:
-        write_text(request.html, plan.sink.page(plan, report, *shown), replace=request.replaces)
+        write_text(request.html, plan.sink.page(plan, report, shown), replace=request.replaces)
     return report
+
+
+def _of_all(monitor, answer, answers):
+    """Monitor for the work on one of several answers, each of which takes as long."""
+    count, before = len(answers), answer.answer - 1
+    return lambda done, total, label: monitor(before * total + done, count * total, label)

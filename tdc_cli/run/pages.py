@@ -11,7 +11,7 @@ from .execute import execute
 from .plan import prepare
 
 # Results beside the file itself, which are of one picture.
-_OF_ONE = ("uncertainty", "panel", "html", "report", "save_incomplete", "reference", "resume")
+_OF_ONE = ("uncertainty", "panel", "html", "report", "save_incomplete", "reference", "resume", "variants")
 
 
 def plans(request):
@@ -91,7 +91,7 @@ class _Whole:
     def __init__(self, count):
         self._count, self._pages = count, []
 
-    def write(self, plan, measures, monitor):
+    def write(self, plan, measures, monitor, shown):
         """See `sinks`."""
         done = next(completed(plan, truth=True, sd=False))
         if measures is not None:

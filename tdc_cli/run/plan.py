@@ -67,6 +67,8 @@ class Plan:
         Of what is read.
     further : dict
         Keywords for the method beyond those of all methods.
+    answer : int
+        Which of several answers it is for, counted from 1; see `answers`.
     """
 
     request: Request
@@ -88,6 +90,7 @@ class Plan:
     sink: object
     files: Snapshot
     further: dict
+    answer: int = 1
 
     @property
     def source(self):
@@ -118,7 +121,10 @@ class Plan:
     def answers(self):
         """Plans for one answer each, a tuple. Only draws differ: simulated holes and noise are of the first seed."""
         first, *others = self.request.answers
-        return replace(self, request=first), *(replace(self, request=other, store=Memory()) for other in others)
+        return replace(self, request=first), *(
+            replace(self, request=other, store=self.store.of(number), answer=number)
+            for number, other in enumerate(others, 2)
+        )
 
     @property
     def shares(self):
@@ -208,7 +214,7 @@ def _prepare(request, monitor):
     done = request.resume and not request.overwrite and request.finished and not _store_folder(request).exists()
     outputs.check_paths(
         request, replace=request.to_skip or done or request.replaces, make_folders=request.make_folders,
-        standard=() if kind == CLIP else (MAIN[kind],), folders=sinks.FOLDERS[kind],
+        standard=() if kind == CLIP else (MAIN[kind],), folders=sinks.folders(request),
     )  # fmt: skip
     sink = sinks.named(request)
     if done or request.to_skip:
@@ -273,7 +279,7 @@ def _prepare(request, monitor):
         "copied": None if copied is None else hashlib.sha256(copied.tobytes()).hexdigest(),
         "regions": [[r.used, r.seen] for r in division.regions],
     }
-    kept = kind == CLIP or (division.tiled and str(request.output) != STANDARD and request.variants is None)
+    kept = kind == CLIP or (division.tiled and str(request.output) != STANDARD)
     store = Folder(_store_folder(request), fingerprint) if kept else Memory()
     store.check(resume=request.resume, replace=request.overwrite or request.skip_existing, output=request.output)
     return Plan(

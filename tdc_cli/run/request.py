@@ -221,7 +221,7 @@ class Request:
     )
     seed: int = option(0, form="count", ge=0, help="Same seed, same bytes.")
     variants: int | None = option(
-        None, form="count", ge=2, le=16, metavar="N", scope=(PICTURE,), affects_result=False,
+        None, form="count", ge=2, le=16, metavar="N", scope=PIXELS, affects_result=False,
         help="Write 2 to 16 answers to choose from, with --seed, --seed + 1 and so on, as NAME-1.EXT to NAME-N.EXT "
              "where -o says NAME.EXT; what else is written is of the first, but the page shows all.")  # fmt: skip
     grain: bool = option(
@@ -346,7 +346,9 @@ class Request:
         """Requests for one answer each: this one, or as many as `variants` says, the first with the further outputs."""
         if self.variants is None:
             return (self,)
-        path, further = Path(self.output), dict.fromkeys(("report", "html", "uncertainty", "panel", "save_incomplete"))
+        path = Path(self.output)
+        # The page stays with all of them, which it shows.
+        further = dict.fromkeys(("report", "uncertainty", "panel", "side_by_side", "save_incomplete"))
         first, *others = (
             replace(self, output=path.with_name(f"{path.stem}-{k + 1}{path.suffix}"), seed=self.seed + k, variants=None)
             for k in range(self.variants)
@@ -519,10 +521,8 @@ def check(request):
         raise ConfigError("`cluster` and `jobs` exclude each other: the cluster's workers do the work")
     if request.grain and request.noise_std:
         raise ConfigError("`grain` adds the noise that `noise_std` takes away; leave one of them out")
-    if request.variants is not None and str(request.output) == STANDARD:
+    if request.variants is not None and request.kind == PICTURE and str(request.output) == STANDARD:
         raise ConfigError("`variants` are several files, and - stands for one; name out.png for out-1.png, out-2.png")
-    if request.variants is not None and request.resume:
-        raise ConfigError("`resume` goes on with finished regions, and `variants` keeps none; leave one of them out")
     if not (
         request.region in (None, "whole") or (isinstance(request.region, int) and request.region >= SMALLEST_REGION)
     ):

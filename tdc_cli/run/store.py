@@ -5,6 +5,7 @@ behind the last one.
 """
 
 import contextlib
+import copy
 import io
 import json
 import re
@@ -19,7 +20,7 @@ from ..media import files, journal, locks
 from .report import plain
 
 FINGERPRINT = "run.json"
-_REGION = re.compile(r"\d{8,}-\d{8,}_\d{8,}-\d{8,}_\d{8,}-\d{8,}\.npz")
+_REGION = re.compile(r"\d{8,}-\d{8,}_\d{8,}-\d{8,}_\d{8,}-\d{8,}(_\d+)?\.npz")
 
 
 class Memory:
@@ -29,6 +30,10 @@ class Memory:
 
     def __init__(self):
         self._regions = {}
+
+    def of(self, answer):
+        """Store for another answer of the same run."""
+        return Memory()
 
     def check(self, **how):
         """Nothing is left of an earlier run."""
@@ -71,13 +76,23 @@ class Folder:
     ----------
     folder : Path
     fingerprint : dict
-        What the regions depend on, ready for JSON: regions of another one are not used.
+        What the regions depend on, ready for JSON: regions of another one are not used. Further answers go without it:
+        they follow from it and their number, which is in the names of their files.
     """
 
     def __init__(self, folder, fingerprint):
         self.folder = folder
         self._fingerprint = json.dumps({"version": __version__} | fingerprint, sort_keys=True)
         self._lock = None
+        self._tail = ""  # of the names of files
+
+    def of(self, answer):
+        """Store for another answer of the same run, counted from 2: in the same folder, which this one opens, closes
+        and removes.
+        """
+        other = copy.copy(self)
+        other._tail = f"_{answer}"
+        return other
 
     def check(self, *, resume, replace, output):
         """Refuse what a run that did not come to its end has left, if it is not to go on.
@@ -189,7 +204,7 @@ class Folder:
 
     @property
     def _regions(self):
-        """Names of the files of finished regions."""
+        """Names of the files of finished regions, of all answers."""
         return [path.name for path in sorted(self.folder.glob("*.npz")) if _REGION.fullmatch(path.name)]
 
     def holds(self, region):
@@ -244,7 +259,7 @@ class Folder:
             return arrays.get("invented")
 
     def _path(self, region):
-        return self.folder / f"{region.name}.npz"
+        return self.folder / f"{region.name}{self._tail}.npz"
 
     def _busy(self):
         """Whether another process holds the folder."""

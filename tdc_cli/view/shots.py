@@ -25,7 +25,7 @@ class Shot:
     time : float or None
         Seconds from the beginning of the clip.
     pictures : dict of str to (H, W) or (H, W, 3) ndarray of uint8
-        "incomplete", "completed" and, where known, "truth".
+        "incomplete", "completed" and, where known, "truth"; see also `Evenly.join`.
     sizes : dict of str to (H, W) ndarray of float32
         "uncertainty" and "error" where known, in the units of the file, means over channels.
     missing : (H, W) ndarray of float32
@@ -133,6 +133,14 @@ class Evenly:
                 self._kept = self._kept[::2]
                 self._step *= 2
         self._seen += 1
+
+    def join(self, shot, name):
+        """Give the shot of the same frame, if it is chosen, the completed picture of another one, under this name; all
+        shots were added before.
+        """
+        for kept in self.chosen:
+            if kept.number == shot.number:
+                kept.pictures[name] = shot.small().pictures["completed"]
 
     @property
     def chosen(self):

@@ -1,14 +1,19 @@
 """Where results go: one sink for each kind of input, chosen by what the outputs are called before anything is read.
 
 A sink has two methods: ``fit(request, source)`` refuses formats that cannot hold what is to be written and returns a
-list of warnings, what they cannot keep; ``write(plan, measures, monitor)`` writes all files but report and page and
-returns what the page shows.
+list of warnings, what they cannot keep; ``write(plan, measures, monitor, shown)`` writes all files of an answer but
+report and page and returns what the page shows, added to `shown`, that of the answers before.
 """
 
-from ...names import CLIP, PICTURE, TENSOR
+from ...names import CLIP, PICTURE
 
-# Outputs that may be folders.
-FOLDERS = {PICTURE: (), CLIP: ("clip", "incomplete", "side_by_side"), TENSOR: ()}
+# Outputs that are files, whatever the input is.
+_FILES = ("uncertainty", "panel", "report", "html")
+
+
+def folders(request):
+    """Names of the outputs that may be folders, a list: of frames."""
+    return [name for name in request.outputs if request.kind == CLIP and name not in _FILES]
 
 
 def named(request):

@@ -21,10 +21,14 @@ class Sink:
 
     def __init__(self, request):
         outputs.check_extensions(request, UNCERTAINTY_FORMATS)
+        self._answers = len(request.answers)
 
     def fit(self, request, source):
         """See the package."""
-        lost = check_clip(request.output, source, codec=request.codec, quality=request.quality)
+        lost, *_ = [
+            check_clip(answer.output, source, codec=request.codec, quality=request.quality)
+            for answer in request.answers
+        ]
         if request.save_incomplete is not None:
             check_clip(request.save_incomplete, source)
         if request.uncertainty is not None:
@@ -33,20 +37,25 @@ class Sink:
             check_clip(request.side_by_side, _joined(source, _layout(source, False)))
         return lost
 
-    def write(self, plan, measures, monitor):
+    def write(self, plan, measures, monitor, shown):
         """See the package. The clip comes first: of files that are written together, the first one appears last."""
-        request, clip = plan.request, plan.source
-        strip = shots.Evenly() if request.panel is not None or request.html is not None else None
-        reel = _reel(clip) if request.html is not None else None
+        request, clip, first = plan.request, plan.source, plan.answer == 1
+        keepers = shown or ()
+        if first:
+            strip = shots.Evenly() if request.panel is not None or request.html is not None else None
+            reel = _reel(clip, self._answers) if request.html is not None else None
+            keepers = [keeper for keeper in (reel, strip) if keeper is not None]
 
         def frames():
-            for done in completed(plan, truth=measures is not None):
+            for done in completed(plan, truth=measures is not None, sd=first):
                 if measures is not None and done.given.inside:
                     measures.add(done.given.number, done.given.truth, done.estimate, ~done.given.absent)
-                shot = None if strip is None else _shot(plan, done)
-                for keeper in (strip, reel):
-                    if keeper is not None:
+                shot = _shot(plan, done) if keepers else None
+                for keeper in keepers:
+                    if first:
                         keeper.add(shot)
+                    else:
+                        keeper.join(shot, f"variant_{plan.answer}")
                 yield done.media
                 monitor(done.given.number + 1, clip.count, "write")
 
@@ -71,21 +80,21 @@ class Sink:
             write_bytes(
                 request.panel, draw_filmstrip(strip.chosen, units_of(clip.full_range)), replace=request.overwrite
             )
-        return reel, strip
+        return keepers if request.html is not None else None
 
-    def page(self, plan, report, kept):
+    def page(self, plan, report, shown):
         """Page of a run, as text.
 
         Parameters
         ----------
         plan : Plan
         report : Report
-        kept : (page.Reel, shots.Evenly)
-            What `Sink.write` gave.
+        shown : (page.Reel, shots.Evenly)
+            What `Sink.write` gave, with every answer.
         """
         from ...view import page
 
-        clip, (reel, strip) = plan.source, kept
+        clip, (reel, strip) = plan.source, shown
         shares = plan.survey.counts / plan.incomplete.entries
         film = page.Film(
             reel, strip.chosen, shares.tolist(), clip.shape[:2], full_range=clip.full_range, transparent=clip.has_alpha
@@ -110,10 +119,10 @@ def _joined(clip, layout):
     return replace(clip, shape=layout.shape, dtype=np.dtype(np.uint8), mode="RGB", bits=None, details={})
 
 
-def _reel(clip):
+def _reel(clip, answers):
     from ...view.page import Reel
 
-    return Reel(clip.count)
+    return Reel(clip.count, answers)
 
 
 def _shot(plan, done):

@@ -43,13 +43,13 @@ class Sink:
             media.check(media.named(request.save_incomplete, OutputError), source.media, request.save_incomplete)
         return media.losses(form, source.media)
 
-    def write(self, plan, measures, monitor):
+    def write(self, plan, measures, monitor, shown):
         """See the package. The picture comes first: of files that are written together, the first one appears last."""
         request, source = plan.request, plan.source
         if isinstance(source.media.values, stored.Stored):
             return self._write_rows(plan, measures)
-        shown = request.uncertainty is not None or request.panel is not None or request.html is not None
-        done = next(completed(plan, truth=True, sd=shown))
+        wanted = (request.uncertainty, request.panel, request.html if plan.answer == 1 else None)
+        done = next(completed(plan, truth=True, sd=any(path is not None for path in wanted)))
         if measures is not None:
             measures.add(0, done.given.truth, done.estimate, ~done.given.absent)
         if request.make_folders:
@@ -84,7 +84,8 @@ class Sink:
                 premultiplied="premultiplied" in source.media.metadata,
             )
             write_bytes(request.panel, panel, replace=request.replaces)
-        return done
+        # Without a page it need not be held any longer.
+        return [*(shown or ()), done] if request.html is not None else None
 
     def _write_rows(self, plan, measures):
         """`write` of a picture that is not held: there is neither page nor panel of it."""
@@ -105,22 +106,20 @@ class Sink:
             deviations = (band.sd for band in bands(plan, sd=True))
             stored.write_rows(deviations, like, request.uncertainty, replace=request.replaces)
 
-    def page(self, plan, report, done, *others):
+    def page(self, plan, report, shown):
         """Page of a run, as text.
 
         Parameters
         ----------
         plan : Plan
         report : Report
-        done : Completed
-            What `Sink.write` gave.
-        *others : Completed
-            The same of further answers.
+        shown : list of Completed
+            What `Sink.write` gave, of every answer.
         """
         from ...view import page
 
-        given = plan.source.media
-        shown = page.Pictures(
+        given, (done, *others) = plan.source.media, shown
+        pictures = page.Pictures(
             done.shown(done.holed),
             done.shown(done.colour),
             ~done.given.absent,
@@ -136,5 +135,4 @@ class Sink:
             variants=tuple(other.shown(other.colour) for other in others),
         )
         traces = plan.store.facts(plan.regions[0])["traces"] if plan.regions else {}
-        return page.run(report.worded(), shown, traces)
-
+        return page.run(report.worded(), pictures, traces)

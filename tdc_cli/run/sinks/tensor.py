@@ -32,7 +32,7 @@ class Sink:
             else []
         )
 
-    def write(self, plan, measures, monitor):
+    def write(self, plan, measures, monitor, shown):
         """See the package. The tensor comes first: of files that are written together, the first one appears last."""
         request, given = plan.request, plan.source.media
         done = next(completed(plan, truth=True))
@@ -45,7 +45,6 @@ class Sink:
             tensor.write(_array(given, mask, _MASK), request.outputs["mask"], replace=request.overwrite)
         if request.uncertainty is not None:
             tensor.write(_array(given, done.sd, _SD), request.uncertainty, replace=request.overwrite)
-        return done
 
 
 def _array(given, values, name):

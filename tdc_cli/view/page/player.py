@@ -10,16 +10,15 @@ from ..display import units_of
 from . import charts, pictures
 from .reel import Reel
 from .render import number, percent, render
-from .run import Figure, facts, label, measures, model_charts
+from .run import Figure, answers, facts, label, measures, model_charts
 
-NOTES = {
-    "incomplete": ("Incomplete", "What the method saw; holes are black."),
-    "completed": ("Completed", "The result, before any compression with loss."),
-    "truth": ("Truth", "What the result is measured against."),
-    "mask": ("Missing", "White where entries are missing."),
-    "uncertainty": ("Uncertainty", "Standard deviation."),
-    "error": ("Error", "Absolute difference from the truth."),
-}
+INCOMPLETE = ("incomplete", "Incomplete", "What the method saw; holes are black.")
+FURTHER = (
+    ("truth", "Truth", "What the result is measured against."),
+    ("mask", "Missing", "White where entries are missing."),
+    ("uncertainty", "Uncertainty", "Standard deviation."),
+    ("error", "Error", "Absolute difference from the truth."),
+)
 SIZES = ("uncertainty", "error")
 # What a frame's figures are called in the report, and how charts call them.
 FRAME_MEASURES = (("psnr", "PSNR, dB"), ("ssim", "SSIM"), ("missing_psnr", "PSNR of missing entries, dB"))
@@ -82,6 +81,7 @@ def clip(report, film):
     begin = next((i for i, frame in enumerate(frames) if frame.share), 0)
     each = {row["frame"]: row for row in (values["metrics"] or {}).get("frames") or []}
     unit = film.full_range or 1
+    notes = _notes(values)
     return render(
         "clip.html",
         ("viewer.js", "player.js"),
@@ -90,7 +90,7 @@ def clip(report, film):
         count=len(film.shares),
         worked=sum(share > 0 for share in film.shares),
         facts=facts(values, units_of(film.full_range)),
-        figures=_figures(frames[begin], reel),
+        figures=_figures(frames[begin], reel, notes),
         frames=frames,
         begin=begin,
         cut=len(frames) < len(film.shares),
@@ -107,7 +107,7 @@ def clip(report, film):
             ],
             "images": reel.images,
         },
-        **_strip(film.shots, reel.end),
+        **_strip(film.shots, reel.end, notes),
         over_frames=_over_frames(film, each),
         scale=pictures.scale(),
         units=units_of(film.full_range),
@@ -126,9 +126,20 @@ def clip(report, film):
     )
 
 
-def _figures(frame, reel):
+def _notes(report):
+    """Name to title and note of every picture of a frame, in their order: several answers come before all else."""
+    results = answers(len(report.get("variants") or [None]), report["seed"])
+    before, behind = ([], [INCOMPLETE]) if results[1:] else ([INCOMPLETE], [])
+    return {name: words for name, *words in (*before, *results, *behind, *FURTHER)}
+
+
+def _figures(frame, reel, notes):
     """The pictures of the frame with which the player begins."""
-    made = [Figure(name, *NOTES[name], reel.images[frame.pictures[name]]) for name in NOTES if name in frame.pictures]
+    made = [
+        Figure(name, *words, reel.images[frame.pictures[name]])
+        for name, words in notes.items()
+        if name in frame.pictures
+    ]
     return [replace(figure, end=reel.end, beyond=reel.beyond) if figure.name in SIZES else figure for figure in made]
 
 
@@ -141,16 +152,14 @@ def _caption(frame, measured):
     return ", ".join(parts)
 
 
-def _strip(shots, end):
+def _strip(shots, end, notes):
     """Frames and rows of the strip, whose sizes have a colour scale up to `end`."""
-    shown = [
-        Shown(
-            f"frame {shot.number}" + ("" if shot.time is None else f", {shot.time:.2f} s"),
-            {name.capitalize(): pictures.photograph(picture, 0, 255, 1) for name, picture in shot.pictures.items()}
-            | {name.capitalize(): pictures.heat(size, end, 1) for name, size in shot.sizes.items()},
-        )
-        for shot in shots
-    ]
+    shown = []
+    for shot in shots:
+        uris = {name: pictures.photograph(picture, 0, 255, 1) for name, picture in shot.pictures.items()}
+        uris |= {name: pictures.heat(size, end, 1) for name, size in shot.sizes.items()}
+        when = f"frame {shot.number}" + ("" if shot.time is None else f", {shot.time:.2f} s")
+        shown.append(Shown(when, {title: uris[name] for name, (title, _) in notes.items() if name in uris}))
     return {"shots": shown, "rows": list(shown[0].uris), "scaled": bool(shots[0].sizes)}
 
 

@@ -42,7 +42,7 @@ class Frame:
     share : float
         Of its entries that is missing.
     pictures : dict of str to str
-        Names of `shots.Shot` and "mask" to keys of `Reel.images`.
+        Names of `shots.Shot` and "mask", and those of `Reel.join`, to keys of `Reel.images`.
     sizes : dict of str to (H, W) ndarray of float32
         What has no picture yet.
     """
@@ -61,6 +61,8 @@ class Reel:
     ----------
     count : int
         Frames of the clip. A clip with more than there is room for is shown from shortly before its first hole.
+    answers : int
+        Completed pictures of each frame that there must be room for: that of `add`, and those of `join`.
 
     Attributes
     ----------
@@ -79,8 +81,9 @@ class Reel:
     lossless : bool
     """
 
-    def __init__(self, count):
+    def __init__(self, count, answers=1):
         self.count = count
+        self.answers = answers
         self.frames = []
         self.images = {}
         self.end, self.beyond = 1.0, False
@@ -99,6 +102,15 @@ class Reel:
         self._waiting.append(shot.small())
         if self.frames or self.count <= self._most or shot.changed:
             self._append_waiting()
+
+    def join(self, shot, name):
+        """Give the frame of a shot, if the player has it, the completed picture of this one too, under this name; all
+        shots were added before.
+        """
+        place = shot.number - self.frames[0].number if self.frames else -1
+        if 0 <= place < len(self.frames):
+            picture = shot.small().pictures["completed"]
+            self.frames[place].pictures[name] = self._keep(self._compressed(Image.fromarray(picture)))
 
     def finish(self):
         """Make pictures of uncertainty and error, whose colour scale all frames share; nothing if that was done
@@ -132,7 +144,7 @@ class Reel:
         height, width = shot.missing.shape
         self.factor = reduction(height, width, MOST_PIXELS)
         self.size = -(-height // self.factor), -(-width // self.factor)
-        each = self.size[0] * self.size[1] * (len(shot.pictures) + len(shot.sizes))
+        each = self.size[0] * self.size[1] * (len(shot.pictures) + len(shot.sizes) + self.answers - 1)
         self._most = max(1, min(MOST_FRAMES, ROOM // each))
         self.lossless = min(self.count, self._most) * each <= ROOM_WITHOUT_LOSS
 

@@ -148,6 +148,15 @@ def facts(report, units):
     return made
 
 
+def answers(count, seed):
+    """(name, title, note) of each of several answers, the first one of this seed, or of the only one."""
+    title, of = ("Answer 1", f" of seed {seed}") if count > 1 else ("Completed", "")
+    return [
+        ("completed", title, f"The result{of}, before any compression with loss."),
+        *((f"variant_{k}", f"Answer {k}", f"The result of seed {seed + k - 1}.") for k in range(2, count + 1)),
+    ]
+
+
 def measures(report):
     """Rows of the table of measures: what each is over, and its numbers in the order of `names.MEASURES`, as text."""
     rows = [(title, report["metrics"][key]) for key, title in METRICS] if report["metrics"] else []
@@ -160,16 +169,12 @@ def _figures(shown, factor, seed):
     if given is not None and shown.truth is not None and np.array_equal(given, shown.truth):
         given = None
     hole = "white" if shown.inks else "black"
+    results = (shown.completed, *shown.variants)
+    named = answers(len(results), seed)
     # Pictures to compare with the result have its alpha, so that they differ in their colours alone.
-    title, of = ("Answer 1", f" of seed {seed}") if shown.variants else ("Completed", "")
-    answers = [("completed", title, f"The result{of}, before any compression with loss.", shown.completed, shown.alpha)]
-    answers += [
-        (f"variant_{k}", f"Answer {k}", f"The result of seed {seed + k - 1}.", variant, shown.alpha)
-        for k, variant in enumerate(shown.variants, 2)
-    ]
     photographs = [
         ("incomplete", "Incomplete", f"What the method saw; holes are {hole}.", shown.incomplete, shown.alpha),
-        *answers,
+        *((*words, result, shown.alpha) for words, result in zip(named, results)),
         ("truth", "Truth", "What the result is measured against.", shown.truth, shown.alpha),
         ("given", "As given", "The input, with what the mask replaces.", given, shown.given_alpha),
     ]
@@ -203,7 +208,7 @@ def _figures(shown, factor, seed):
     # In rows of two and of three: uncertainty and error side by side, whatever else there is.
     order = ("incomplete", "completed", "truth", "mask", "uncertainty", "error", "given")
     if shown.variants:  # side by side, before all else
-        order = (*(name for name, *_ in answers), *order[:1], *order[2:])
+        order = (*(name for name, *_ in named), *order[:1], *order[2:])
     return [made[name] for name in order if name in made]
 
 
