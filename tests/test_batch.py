@@ -156,12 +156,12 @@ def test_one_file_into_a_new_folder(tdc):
         (
             ["in"],
             ["-o", "new.PNG"],
-            "new.PNG: named like a file, and several pictures need a folder; name one, or make this one first",
+            "new.PNG: named like a file, and results of the folder in go into a folder: name one, or make this first",
         ),
         (
-            ["in"],
+            ["in", "a.png"],
             ["-o", "out", "--report", "r.json"],
-            "r.json: named like a file, and several pictures need a folder; name one, or make this one first",
+            "r.json: named like a file, and results of in and 1 more go into a folder: name one, or make this first",
         ),
         (["in", "a.png", "none.png"], ["-o", "out"], "none.png: no such file"),
         (["in"], ["-o", "none/out"], "none/out: folder none does not exist; create it first"),

@@ -191,8 +191,9 @@ def _check_folders(folders, inputs):
         if folder.exists() and not folder.is_dir():
             raise OutputError(f"{folder}: is a file; for several pictures, name a folder")
         if not folder.exists() and folder.suffix.lower() in (*media.EXTENSIONS, *APPENDED.values()) and folder.suffix:
+            given = f"{inputs[0]} and {len(inputs) - 1} more" if len(inputs) > 1 else f"the folder {inputs[0]}"
             raise OutputError(
-                f"{folder}: named like a file, and several pictures need a folder; name one, or make this one first"
+                f"{folder}: named like a file, and results of {given} go into a folder: name one, or make this first"
             )
         in_the_way = None if folder.exists() else files.hindrance(folder)
         if in_the_way:
