@@ -23,7 +23,7 @@ demo: $(VENV)/installed
 test: $(VENV)/installed
 	$(VENV)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-# All commands that the README and docs/tensors.md show, with those that take minutes, which the tests leave out.
+# All commands that the README, docs/methods.md and docs/tensors.md show, with those that take minutes, which the tests leave out.
 sessions: $(VENV)/installed
 	TDC_LONG=1 $(VENV)/bin/python -m pytest -q tests/test_docs.py
 

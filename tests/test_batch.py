@@ -153,6 +153,17 @@ def test_one_file_into_a_new_folder(tdc):
     "inputs, more, line",
     [
         (["in", "a.png"], ["-o", "b.png"], "b.png: is a file; for several pictures, name a folder"),
+        (
+            ["in"],
+            ["-o", "new.PNG"],
+            "new.PNG: named like a file, and results of the folder in go into a folder: name one, or make this first",
+        ),
+        (
+            ["in", "a.png"],
+            ["-o", "out", "--report", "r.json"],
+            "r.json: named like a file, and results of in and 1 more go into a folder: name one, or make this first",
+        ),
+        (["in", "a.png", "none.png"], ["-o", "out"], "none.png: no such file"),
         (["in"], ["-o", "none/out"], "none/out: folder none does not exist; create it first"),
         (["in"], ["-o", "b.png/out"], "b.png/out: b.png is a file, no folder; name another place"),
         (["in"], ["-o", "in"], "in: is the folder of the inputs itself; name another folder"),
@@ -194,6 +205,12 @@ def test_what_makes_no_sense_is_refused_before_any_work(tdc, tree, inputs, more,
     result = tdc("complete-image", *inputs, *HOLES, *more)
     assert (result.exit_code, result.stderr, result.stdout) == (2, f"tdc: {line}\n", "")
     assert contents(".") == before and not Path("out").exists()
+
+
+def test_a_folder_that_is_there_may_be_named_like_a_file(tdc, tree):
+    Path("new.png").mkdir()
+    assert tdc("complete-image", "in", "-o", "new.png", *HOLES).exit_code == 0
+    assert set(contents("new.png")) == {"f1.png", "f2.png", "f10.png"}
 
 
 def test_nothing_that_says_what_is_missing_is_one_line(tdc, tree):

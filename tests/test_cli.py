@@ -15,6 +15,7 @@ from conftest import pixels, report_of, smooth
 from PIL import Image
 
 from tdc_cli import __version__, methods
+from tdc_cli.cli.main import COMMANDS
 from tdc_cli.methods import biharmonic
 
 SCRIPT = str(Path(sys.executable).with_name("tdc"))
@@ -733,6 +734,40 @@ def test_standard_output_is_json_only_and_logs_are_plain(folder):
     assert "\r" not in done.stderr and "\x1b" not in done.stderr
 
 
+def test_the_program_alone_prints_its_help(folder):
+    alone = program()
+    assert (alone.returncode, alone.stdout) == (2, "") and alone.stderr == program("--help").stdout
+
+
+def test_a_command_that_is_none_is_answered_with_those_there_are(tdc):
+    meant = "did you mean complete-video or complete-image? there are: complete-image, "
+    assert tdc("complete a.png").stderr.startswith(f"tdc: no command 'complete'; {meant}")
+    check_refused(tdc("zzz"), f"no command 'zzz'; there are: {', '.join(COMMANDS)}; see 'tdc --help'")
+
+
+def test_a_wrong_value_of_the_environment_is_told_with_its_variable(complete):
+    check_refused(
+        complete("--mask", "m.png", env={"TDC_COMPLETE_IMAGE_SEED": "abc"}),
+        "Invalid value for '--seed': 'abc' is not a valid integer range (from the environment: "
+        "TDC_COMPLETE_IMAGE_SEED); see 'tdc complete-image --help'",
+    )
+
+
+@pytest.mark.parametrize("name", ["TDC_COMPLETE_IMAGE_SEDE", "TDC_SEED"])
+def test_a_variable_that_has_no_effect_is_told(complete, name):
+    others = {"TDC_COMPLETE_IMAGE_SEED": "1", "TDC_COMPLETE_VIDEO_CODEC": "ffv1", "TDC_BENCH_DATA": "x"}
+    done = complete("--mask", "m.png", env={name: "1", **others})
+    form = "an option is TDC_COMPLETE_IMAGE_ and its name, such as TDC_COMPLETE_IMAGE_SEED"
+    assert done.exit_code == 0
+    assert done.stderr == f"tdc: warning: {name} in the environment has no effect on complete-image; {form}\n"
+    assert complete("--mask", "m.png", "--overwrite", env=others).stderr == ""
+
+
+def test_an_empty_standard_input_is_told(tdc):
+    done = tdc("complete-image - -o b.png --missing-ratio .5", input="")
+    check_refused(done, "-: nothing came on standard input; look whether the program before it failed")
+
+
 def test_exit_codes_of_the_program(folder):
     assert program("--version").stdout == f"tdc, version {__version__}\n"
     done = program("complete-image", "a.png", "-o", "b.png", "--zzz")
@@ -769,6 +804,11 @@ def test_a_noise_level_beyond_the_full_range_is_refused_with_the_fraction(comple
         done.stderr
         == f"tdc: {option} 5 is 5 times the full range: integer pictures take a fraction of it; 5 of 255 is 0.02\n"
     )
+
+
+def test_a_noise_level_given_as_a_parameter_is_told_as_one(complete):
+    done = complete("--method", "field", "--mask", "m.png", "--param", "noise_std=5")
+    assert done.stderr.startswith("tdc: --param noise_std=5 is 5 times the full range: ")
 
 
 def test_the_summary_has_one_unit_for_noise_and_uncertainty(complete):

@@ -256,12 +256,21 @@ def test_masks_of_named_frames_may_differ(run, clip):
     assert [tuple(t) for t in np.argwhere((done == 0).all(axis=3))[::16]] == [(2, 1, 1), (7, 9, 9)]
 
 
-def test_the_command_for_pictures_names_the_one_for_clips(tdc):
-    Path("a.mkv").touch()
-    refused(
-        tdc("complete-image", "a.mkv", "-o", "b.png", "--missing-ratio", 0.5),
-        "a.mkv: .mkv is of clips; use tdc complete-video",
-    )
+@pytest.mark.parametrize(("command", "name", "what"), [
+    ("image", "a.mkv", "is a clip; 'tdc complete-video' completes it"),
+    ("image", "a.npz", "holds arrays; 'tdc complete-tensor' completes them"),
+    ("video", "a.jpg", "is a picture; 'tdc complete-image' completes it"),
+    ("video", "a.mat", "holds arrays; 'tdc complete-tensor' completes them"),
+    ("tensor", "a.mp4", "is a clip; 'tdc complete-video' completes it"),
+])  # fmt: skip
+def test_every_command_names_the_one_for_what_it_does_not_read(tdc, command, name, what):
+    Path(name).touch()
+    refused(tdc(f"complete-{command}", name, "-o", "b.npy", "--missing-ratio", 0.5), f"{name}: {what}")
+
+
+def test_one_picture_as_a_clip_is_noted(tdc):
+    done = tdc("complete-video a.png -o b.npy --mask m.png --dry-run")
+    assert "tdc: note: a.png: holds one picture; 'tdc complete-image' is for these\n" in done.stderr
 
 
 def test_another_number_of_masks_is_told_with_both(run):

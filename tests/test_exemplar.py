@@ -9,7 +9,7 @@ import numba
 import numpy as np
 import pytest
 from PIL import Image
-from scipy.ndimage import binary_erosion
+from scipy.ndimage import binary_dilation, binary_erosion
 
 from tdc_cli import library_threads
 from tdc_cli.errors import ConfigError, InputError
@@ -159,6 +159,23 @@ def test_source_limits_what_is_copied():
     assert contrasts[0] < 5 and contrasts[1] > 25
 
 
+def test_with_a_source_no_colour_comes_up_that_is_neither_in_it_nor_beside_the_hole(tdc):
+    """A wall in front of which stands a black table: light made up for between them came out green."""
+    picture = Image.open(SAMPLES / "astronaut.png").convert("RGB").crop((140, 60, 256, 156))
+    picture.save("p.png")
+    source, hole = Image.new("L", picture.size), Image.new("L", picture.size)
+    source.paste(255, (90, 0, 116, 44))
+    hole.paste(255, (32, 0, 98, 76))
+    source.save("s.png")
+    done = tdc("complete-image p.png -o o.png --mask-box 32,0,66,76 --source s.png --method exemplar --no-progress")
+    assert done.exit_code == 0, done.stderr
+    levels, made = np.asarray(picture, int), np.asarray(Image.open("o.png"), int)
+    source, hole = np.asarray(source) > 0, np.asarray(hole) > 0
+    known = np.unique(levels[~hole & (source | binary_dilation(hole, np.ones((7, 7))))], axis=0)
+    apart = np.sqrt(((made[hole][:, None] - known) ** 2).sum(axis=2).min(axis=1))
+    assert apart.max() < 0.02 * 255 + 1
+
+
 def test_another_seed_gives_another_answer_and_the_same_seed_the_same():
     truth = np.random.default_rng(6).normal(0, 1, (SIDE, SIDE)).cumsum(axis=1)
     first, again, other = (filled(truth, seed=seed).mean for seed in (0, 0, 1))
@@ -225,6 +242,18 @@ def test_a_frame_or_channel_without_a_pixel_to_copy_is_refused_before_any_work(t
     ):  # fmt: skip
         done = tdc(f"{command} -o o.npy --method exemplar --dry-run")
         assert (done.exit_code, done.stderr) == (2, f"tdc: {line}\n".replace("`source`", "--source"))
+
+
+@pytest.mark.parametrize("method", ["exemplar", "auto"])
+def test_a_picture_of_which_one_pixel_is_known_is_filled_and_its_uncertainty_called_empty(tdc, method):
+    holes = np.full((64, 64), 255, np.uint8)
+    holes[30, 20] = 0
+    Image.fromarray(holes).save("h.png")
+    Image.fromarray(np.full((64, 64), 77, np.uint8)).save("g.png")
+    done = tdc(f"complete-image g.png -o o.png --mask h.png --method {method} --no-progress")
+    assert done.exit_code == 0, done.stderr
+    assert "all that is known has one colour: an uncertainty of 0 says only that no source differs\n" in done.stderr
+    assert (np.asarray(Image.open("o.png")) == 77).all()
 
 
 def test_regions_hold_their_hole_and_stay_small():

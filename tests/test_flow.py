@@ -8,11 +8,10 @@ import pytest
 from conftest import report_of, smooth
 
 from tdc_cli import metrics
-from tdc_cli.cli import options
 from tdc_cli.errors import ConfigError
 from tdc_cli.names import CLIP, KINDS_OF_INPUT, MEASURES, PICTURE, TENSOR
 from tdc_cli.run.option import options_of
-from tdc_cli.run.request import Request, check
+from tdc_cli.run.request import Request, check, worded
 
 COMMANDS = {PICTURE: "complete-image", CLIP: "complete-video", TENSOR: "complete-tensor"}
 
@@ -47,8 +46,8 @@ def test_an_option_of_another_kind_of_input_is_refused():
 
 
 def test_messages_name_fields_below_the_command_line_and_options_on_it():
-    assert options.worded("give `mask_dilate=2`, or `overwrite` it") == "give --mask-dilate 2, or --overwrite it"
-    assert options.worded("use `invert_mask=True`; `nothing` is known") == "use --invert-mask; `nothing` is known"
+    assert worded("give `mask_dilate=2`, or `overwrite` it") == "give --mask-dilate 2, or --overwrite it"
+    assert worded("use `invert_mask=True`; `nothing` is known") == "use --invert-mask; `nothing` is known"
 
 
 def test_finished_regions_depend_on_every_option_that_affects_the_result():

@@ -63,6 +63,30 @@ def test_a_mask_of_one_or_of_255_is_white(missing, dtype, white):
     assert missing("--mask", "w.npy")[1, :2].tolist() == [True, False]
 
 
+@pytest.mark.parametrize(("values", "words"), [
+    (np.zeros((20, 24), complex), "values of complex128; give numbers, the largest = missing, 0 = known"),
+    (np.full((20, 24), "a"), "values of text; give numbers, the largest = missing, 0 = known"),
+    (np.zeros((2, 20, 24, 3)), "array of shape (2, 20, 24, 3); a mask has shape (height, width), those of a clip "
+                               "(frames, height, width)"),
+    (np.zeros((0, 24)), "array of shape (0, 24); a mask has shape (height, width), those of a clip (frames, height, "
+                        "width)"),
+])  # fmt: skip
+def test_an_array_that_is_no_mask_is_told_so(tdc, values, words):
+    np.save("w.npy", values)
+    done = tdc("complete-image a.png -o b.png --mask w.npy")
+    assert (done.exit_code, done.stderr) == (2, f"tdc: mask w.npy: {words}\n")
+
+
+def test_a_mask_as_stored_of_a_turned_picture_is_told_how_it_counts(tdc):
+    turned = Image.Exif()
+    turned[274] = 6
+    Image.open("a.png").save("a.jpg", exif=turned)
+    done = tdc("complete-image a.jpg -o b.png --mask m.png")
+    sizes = "mask m.png is 24x20 pixels but picture a.jpg is 20x24; they must have the same size"
+    hint = "a picture that its EXIF orientation turns counts as it is shown, upright"
+    assert (done.exit_code, done.stderr) == (2, f"tdc: {sizes}; {hint}\n")
+
+
 @pytest.mark.parametrize("deep", [False, True])
 def test_what_is_painted_on_a_layer_is_missing_from_half_opaque_on(missing, deep):
     levels, alpha = mask_of([255, 255, 255, 255, 0, 255]), mask_of([127, 128, 255, 0, 255, 127])

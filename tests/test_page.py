@@ -251,6 +251,15 @@ def test_figures_parameters_and_warnings_are_told():
         assert part in text
 
 
+@pytest.mark.parametrize(("invented", "told"), [
+    (None, "Predicted pixels calibrated on"), (117_000, "965 of 117,965 missing pixels were predicted, calibrated on"),
+    (117_965, None),
+])  # fmt: skip
+def test_what_was_calibrated_is_told_beside_what_was_invented(invented, told):
+    text = Parsed(page.run(report(invented=invented, missing=EXAMPLE["missing"] | {"pixels": 117_965}), shown())).text
+    assert told in text if told else "calibrated on" not in text
+
+
 def test_large_pictures_are_scaled_down_and_say_so():
     rng = np.random.default_rng(0)
     original = rng.integers(0, 256, (1500, 2000, 3), dtype=np.uint8)  # noise: the worst case for a PNG
@@ -446,6 +455,16 @@ def test_the_command_writes_a_page(complete, folder):
     found = pictures_of(Parsed((folder / "page.html").read_text(encoding="utf-8")))
     assert np.array_equal(np.asarray(found["completed"]), pixels("b.png"))
     assert (np.asarray(found["incomplete"])[pixels("m.png") > 0] == 0).all()
+
+
+def test_warnings_name_options_as_the_command_line_does(complete, folder):
+    soft = pixels("m.png").copy()
+    soft[4, 10:14] = 60
+    Image.fromarray(soft).save("soft.png")
+    told = report_of(complete("--mask", "soft.png", "--html", "page.html", "--json"))
+    assert "`mask_dilate=2`" in told["warnings"][0]
+    text = Parsed((folder / "page.html").read_text(encoding="utf-8")).text
+    assert "if a rim of the damage stays, give --mask-dilate 2" in text and "`" not in text
 
 
 def test_a_soft_rim_that_stays_is_seen_on_the_page_and_in_the_panel(tdc, folder):

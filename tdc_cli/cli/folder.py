@@ -7,6 +7,7 @@ import click
 
 from .. import interrupts
 from ..compiled import not_kept
+from ..run.request import worded
 from . import options
 from .progress import shown
 from .streams import echo
@@ -112,7 +113,7 @@ def _tell(records, quiet, verbose):
                 alike.setdefault(_gist(text, record), []).append(_named(text, record))
         for texts in alike.values():
             more = f" (and {len(texts) - 1} more like it)" if len(texts) > 1 else ""
-            echo(f"tdc: warning: {options.worded(texts[0])}{more}", err=True)
+            echo(f"tdc: warning: {worded(texts[0])}{more}", err=True)
         tell_compilation(
             max(
                 (r.report["timing"]["compile"] for r in records if r.status == "done" and "timing" in r.report),
@@ -121,7 +122,7 @@ def _tell(records, quiet, verbose):
         )
     for record in records:
         if record.error is not None:
-            echo(f"tdc: {options.worded(record.error)}", err=True)
+            echo(f"tdc: {worded(record.error)}", err=True)
         if record.trace is not None and verbose:
             echo(*record.trace.rstrip("\n").split("\n"), err=True)
 
@@ -185,7 +186,7 @@ def _write(batch, summary):
             make_folder(path.parent)
             write_text(path, text, replace=is_ours)
     except TdcError as error:
-        echo(f"tdc: {options.worded(str(error))}", err=True)
+        echo(f"tdc: {worded(str(error))}", err=True)
         return False
     return True
 

@@ -11,6 +11,8 @@ import click
 
 from .. import __version__, interrupts
 from ..errors import TdcError
+from ..listed import likely
+from ..run.request import worded
 from . import options, streams
 from .streams import echo
 
@@ -59,6 +61,11 @@ class Group(click.Group):
         module, name = COMMANDS[cmd_name]
         return getattr(importlib.import_module(f".{module}", __package__), name)
 
+    def resolve_command(self, ctx, args):
+        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(f"no command {args[0]!r}; {likely(args[0], list(COMMANDS))}", ctx)
+        return super().resolve_command(ctx, args)
+
     def make_context(self, *args, **extra):
         try:
             with interrupts.heard():
@@ -96,6 +103,9 @@ class Group(click.Group):
             return super().main(args, prog_name, standalone_mode=False, obj={"command": args}, **extra) or 0
         except options.Failed as failed:
             return _complain(failed.error, 1)
+        except click.exceptions.NoArgsIsHelpError as error:
+            echo(*error.format_message().split("\n"), err=True)
+            return 2
         except (click.ClickException, TdcError) as error:
             return _complain(error, 2)
         except (click.Abort, KeyboardInterrupt, _Interrupted) as error:
@@ -155,13 +165,24 @@ def _no_python_warnings():
 def _complain(error, code):
     if isinstance(error, click.UsageError):
         where = error.ctx.command_path if error.ctx else "tdc"
-        text = f"{error.format_message().rstrip('.')}; see '{where} --help'"
+        text = f"{error.format_message().rstrip('.')}{_origin(error)}; see '{where} --help'"
     elif isinstance(error, click.ClickException):
         text = error.format_message()
     else:
-        text = options.worded(str(error))
+        text = worded(str(error))
     echo(f"tdc: {' '.join(text.split())}", err=True)
     return code
+
+
+def _origin(error):
+    """Words for where a wrong value was read, if it was in the environment, which nobody sees on the command line."""
+    parameter = getattr(error, "param", None)
+    if error.ctx is None or parameter is None:
+        return ""
+    source = error.ctx.get_parameter_source(parameter.name)
+    if source is not click.core.ParameterSource.ENVIRONMENT:
+        return ""
+    return f" (from the environment: {options.variable_of(error.ctx, parameter)})"
 
 
 @click.group(

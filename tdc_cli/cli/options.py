@@ -5,7 +5,6 @@ apart.
 import contextlib
 import math
 import os
-import re
 import tomllib
 from dataclasses import MISSING
 from fractions import Fraction
@@ -15,9 +14,9 @@ import click
 
 from .. import listed
 from ..errors import ConfigError, TdcError
-from ..names import KINDS_OF_INPUT
 from ..run.option import options_of, sections_of
-from ..run.request import FolderOptions, Request
+from ..run.request import FolderOptions, Request, flag_of
+from .streams import echo
 
 
 class Failed(Exception):
@@ -85,6 +84,28 @@ class Command(click.Command):
             if records:
                 with formatter.section(heading):
                     formatter.write_dl(records)
+
+    def invoke(self, ctx):
+        if not ctx.params.get("quiet"):
+            for name in _unheard(ctx):
+                heard = f"an option is {ctx.auto_envvar_prefix}_ and its name, such as {ctx.auto_envvar_prefix}_SEED"
+                echo(f"tdc: warning: {name} in the environment has no effect on {ctx.info_name}; {heard}", err=True)
+        return super().invoke(ctx)
+
+
+def variable_of(ctx, parameter):
+    """The environment variable of an option of a command."""
+    return f"{ctx.auto_envvar_prefix}_{parameter.name.upper()}"
+
+
+def _unheard(ctx):
+    """Environment variables, sorted, that are named like those of a command and belong to no option of it, or that
+    lack its name.
+    """
+    heard = {variable_of(ctx, parameter) for parameter in ctx.command.params}
+    whole, own = (f"{each.auto_envvar_prefix}_" for each in (ctx.find_root(), ctx))
+    short = {name.replace(own, whole, 1) for name in heard}
+    return sorted(name for name in os.environ if (name.startswith(own) and name not in heard) or name in short)
 
 
 class File(click.Path):
@@ -378,11 +399,6 @@ _TYPES = {
 _METAVARS = {"count": "N", "number": "NUMBER", "noise": "SD|auto", "method": "NAME"}
 
 
-def flag_of(name):
-    """The option on the command line of a declared option."""
-    return f"--{name.replace('_', '-')}"
-
-
 def made(name, declared, default, kind):
     """The click option of a declared option."""
     flag, words = flag_of(name), declared.of(kind, "help")
@@ -438,22 +454,3 @@ telling = stack(
     ),
 )
 dry_run = click.option("--dry-run", is_flag=True, help="Check everything, say what would be done, write nothing.")
-
-
-def worded(text):
-    """A message with options as they are written on the command line in place of the names of fields in backticks.
-
-    Below the command line nothing knows of options: a message says ``give `mask_dilate=2` ``, which a caller from
-    Python understands.
-    """
-
-    def option(found):
-        name, equals, value = found[1].partition("=")
-        if name not in _FIELDS:
-            return found[0]
-        return flag_of(name) + (f" {value}" if equals and value != "True" else "")
-
-    return re.sub(r"`([a-z_]+(?:=[^`]*)?)`", option, text)
-
-
-_FIELDS = {name for kind in KINDS_OF_INPUT for cls in (Request, FolderOptions) for name in options_of(cls, kind)}

@@ -7,7 +7,7 @@ import click
 from .. import interrupts
 from ..memory import check_room
 from ..names import CLIP, SAID_BY
-from ..run.request import Request
+from ..run.request import Request, worded
 from . import options
 from .folder import tell_compilation
 from .progress import shown
@@ -131,11 +131,11 @@ def _tell(plan, verbose, dry_run):
     from ..run import cost
 
     for text in plan.notes:
-        echo(f"tdc: note: {options.worded(text)}", err=True)
+        echo(f"tdc: note: {worded(text)}", err=True)
     lack = cost.too_much(plan.source.path, plan.bytes)
     way_out = "give a smaller --chunk" if plan.request.kind == CLIP else "try a part of it"
     for text in (*plan.warnings, *([f"{lack}; {way_out}"] if lack else [])):
-        echo(f"tdc: warning: {options.worded(text)}", err=True)
+        echo(f"tdc: warning: {worded(text)}", err=True)
     if verbose:
         echo(f"tdc: {plan.method.name}: {plan.config}", err=True)
     if plan.request.kind == CLIP and not dry_run:
@@ -194,7 +194,7 @@ def _tell_done(plan, report, as_json, quiet):
     """Print what came out: warnings that came up during the work, and the report or its summary."""
     if not quiet:
         for text in report.warnings[len(plan.notes) + len(plan.warnings) :]:
-            echo(f"tdc: warning: {options.worded(text)}", err=True)
+            echo(f"tdc: warning: {worded(text)}", err=True)
         tell_compilation(report.timing["compile"])
     if as_json:
         click.echo(report.to_json().encode(errors="backslashreplace"), nl=False)

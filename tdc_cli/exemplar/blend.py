@@ -7,11 +7,18 @@ P. Perez, M. Gangnet, A. Blake: Poisson image editing, ACM SIGGRAPH, 2003.
 
 import numpy as np
 
+from .kernels import nearest_colours
+from .planes import grown
+
 # The correction of the light fades over 1 / sqrt(FADING) pixels from where it is needed, that of the rim over
 # 1 / sqrt(RIM_FADING).
 FADING, RIM_FADING = 3e-4, 0.1
 # A difference so many times the usual one counts half in the light.
 USUAL = 1.5
+# Where it is said what may be copied, colours stay within this share of the range of all that is known of one that may,
+# or of one beside the hole, within a square of the side RIM; a correction that leads farther is shortened by halves, so
+# many times.
+STRAY, RIM, HALVINGS = 0.02, 7, 6
 # Share of the right side that the solution may leave, and steps that it may take.
 TOLERANCE, MOST_STEPS = 1e-3, 1000
 
@@ -83,6 +90,40 @@ def copy(values, hole, blank, pixels, origins):
     rim = (neighbours == count)[..., None]
     left = np.where(rim, changes + light, 0.0)
     return flat[origins] + light + _field(neighbours, left, paired.astype(float), RIM_FADING)
+
+
+def bounded(made, origins, values, hole, known, copyable):
+    """`made` with every correction shortened until the colour lies near one that may be copied, or one beside the hole.
+
+    Between what does not belong together, such as a wall and a black table in front of it, corrections of the channels
+    part, and end in colours that are nowhere.
+
+    Parameters
+    ----------
+    made : (P, C) float64 ndarray
+        See `copy`.
+    origins : (P,) int64 ndarray
+        Pixels that they are copied from.
+    values : (H, W, C) float64 ndarray
+    hole, known, copyable : (H, W) bool ndarray
+        To be filled; known; where may be copied from, as far as it is known.
+
+    Returns
+    -------
+    (P, C) float64 ndarray
+    """
+    copies = values.reshape(-1, values.shape[2])[origins]
+    colours = values[known & (copyable | grown(hole, RIM))].astype(np.float32)
+    least = (STRAY * np.ptp(values[known])) ** 2
+    far = np.flatnonzero(nearest_colours(made.astype(np.float32), colours) > least)
+    share, step = np.zeros(len(far)), 0.5
+    for _ in range(HALVINGS):
+        tried = copies[far] + (share + step)[:, None] * (made[far] - copies[far])
+        share += step * (nearest_colours(tried.astype(np.float32), colours) <= least)
+        step /= 2
+    kept = made.copy()
+    kept[far] = copies[far] + share[:, None] * (made[far] - copies[far])
+    return kept
 
 
 def _field(neighbours, changes, weights, fading):

@@ -113,7 +113,7 @@ class Clip:
                 share[t].flat[here], gap[t].flat[here] = relative, abs(s - t)
         return share, gap
 
-    def invent(self, copyable, rng, tell):
+    def invent(self, copyable, rng, tell, bounded=False):
         """Fill what is left.
 
         Parameters
@@ -123,6 +123,8 @@ class Clip:
         rng : numpy.random.Generator
         tell : callable
             Called as ``tell(share)`` with the share of the work that is done.
+        bounded : bool
+            Whether what is filled keeps near the colours that may be copied, see `blend.bounded`.
         """
         total = max(int(self.hole.sum()), 1)
         while self.hole.any():
@@ -135,6 +137,7 @@ class Clip:
                 self._moving_along(r, copyable & ~fresh & ~self.blank[r]),
                 rng=rng,
                 tell=lambda share: None,
+                bounded=bounded,
             )
             self._put(r, done.pixels, done.values, done.spread)
             offsets = np.zeros((*shape, 2), int)
@@ -142,10 +145,10 @@ class Clip:
                 np.divmod(done.pixels, shape[1]), axis=1
             )
             for t in np.flatnonzero(self.hole.any(axis=(1, 2))):
-                self._follow(int(t), r, fresh, offsets, copyable)
+                self._follow(int(t), r, fresh, offsets, copyable, bounded)
             tell(1 - self.hole.sum() / total)
 
-    def _follow(self, t, r, fresh, offsets, copyable):
+    def _follow(self, t, r, fresh, offsets, copyable, bounded):
         """Fill in frame t what frame r had not known either, `fresh` (H, W), from where `offsets` (H, W, 2) say."""
         map_ = self._map(t, r)
         pixels = np.flatnonzero(self.hole[t])
@@ -182,7 +185,10 @@ class Clip:
             origins = origins[0, own] * fresh.shape[1] + origins[1, own]
             made = blend.copy(self.values[t], hole, blank, pixels[own], origins)
             known = self.values[t][self._known[t]]
-            self._put(t, pixels[own], np.clip(made, known.min(axis=0), known.max(axis=0)), spread[own])
+            made = np.clip(made, known.min(axis=0), known.max(axis=0))
+            if bounded:
+                made = blend.bounded(made, origins, self.values[t], hole, self._known[t], copyable)
+            self._put(t, pixels[own], made, spread[own])
 
     def _put(self, t, pixels, values, spread):
         for whole_, made in ((self.values, values), (self.spread, spread)):

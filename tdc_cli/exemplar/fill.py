@@ -88,7 +88,7 @@ class Filled:
     spread: np.ndarray
 
 
-def fill(values, hole, blank, copyable, *, rng, tell):
+def fill(values, hole, blank, copyable, *, rng, tell, bounded=False):
     """Fill the hole of a picture.
 
     Parameters
@@ -100,6 +100,8 @@ def fill(values, hole, blank, copyable, *, rng, tell):
     rng : numpy.random.Generator
     tell : callable
         Called as ``tell(share)`` with the share of the work that is done.
+    bounded : bool
+        Whether what is filled keeps near the colours that may be copied, see `blend.bounded`.
 
     Returns
     -------
@@ -120,6 +122,8 @@ def fill(values, hole, blank, copyable, *, rng, tell):
     copies = blend.copy(values, hole, blank, level.pixels, origins)
     seen = values[known]
     made = np.clip(copies, seen.min(axis=0), seen.max(axis=0))
+    if bounded:
+        made = blend.bounded(made, origins, values, hole, known, copyable)
     spread = _spread(level, values, origins, rng)
     tell(1.0)
     return Filled(level.pixels, origins, made, spread)

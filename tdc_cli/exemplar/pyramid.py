@@ -103,6 +103,7 @@ def build(layers, hole, blank, copyable, size, count):
     size : int
         Side of a patch, odd.
     count : int
+        Fewer where a coarser scale would show nothing that is known.
 
     Returns
     -------
@@ -113,6 +114,8 @@ def build(layers, hole, blank, copyable, size, count):
         layers, weight = halved(layers, ~(hole | blank))
         shares, _ = halved(np.dstack([hole, blank, copyable]).astype(np.float32), np.ones_like(hole))
         lost = weight < 0.5
+        if lost.all():
+            break
         hole, blank, copyable = (
             lost & (shares[..., 0] >= shares[..., 1]),
             lost & (shares[..., 0] < shares[..., 1]),

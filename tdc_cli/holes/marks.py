@@ -11,13 +11,15 @@ import numpy as np
 from ..errors import ConfigError, MaskError, MaskSizeError
 from ..names import WHITE
 
-# A mask pixel nearer to black than this, of 255, is black but for compression; a pixel of a JPEG that differs from a
-# colour by no more has it but for that.
+# A mask pixel nearer to black than this, of 255, is black but for compression.
 FAINT = 16
-# A tolerance up to this, of 255, is proposed where a colour is not there: more would take other things for holes.
-NEAR = 48
-# Of the pixels that have a colour but for compression, this share has it exactly where compression has left it alone.
-ALL_BUT = 0.9
+# A tolerance up to this, of 255, is proposed where a colour is not there: more would take other things for holes. In a
+# JPEG, which smears colours over two pixels, holes grown by as many then hold nearly all that had the colour.
+NEAR, SMEARED = 48, 2
+# A pixel of a JPEG that differs from a colour by no more, of 255, may have had it: thin strokes keep it nowhere.
+ALIKE = 64
+# Of these, holes that were meant hold this share.
+ALL_BUT = 0.95
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,9 @@ def from_image(levels, alpha, size, *, name, picture, threshold=WHITE, invert=Fa
 def wrong_size(what, size, other, wanted):
     """The MaskSizeError of `what`, of a size (H, W), which is not that of `other`."""
     sizes = [f"{width}x{height}" for height, width in (size, wanted)]
-    return MaskSizeError(f"{what} is {sizes[0]} pixels but {other} is {sizes[1]}; they must have the same size")
+    turned = tuple(size) == tuple(wanted)[::-1]
+    hint = "; a picture that its EXIF orientation turns counts as it is shown, upright" if turned else ""
+    return MaskSizeError(f"{what} is {sizes[0]} pixels but {other} is {sizes[1]}; they must have the same size{hint}")
 
 
 def nothing_marked(what, top, threshold):
@@ -386,25 +390,25 @@ def from_color(colour, color, *, picture, tolerance=0, dilate=0, lossy=False):
     """
     farthest = color_distance(colour, color_of_holes(color, colour.shape, picture))
     missing = farthest <= tolerance
+    further = f"`mask_tolerance={NEAR}` with `mask_dilate={SMEARED}`, as JPEG changes colours"
     if not missing.any():
         nearest = int(np.ceil(farthest.min()))
-        enough = max(nearest, FAINT) if lossy else nearest
-        wider = f" or `mask_tolerance={enough}`" if nearest <= NEAR else ""
+        wider = f" or {further if lossy else f'`mask_tolerance={nearest}`'}" if nearest <= NEAR else ""
         raise MaskError(
             f"{picture}: no pixel has the colour {color}; the nearest differs by {nearest} of 255: "
             f"give another colour{wider}"
         )
-    exact, alike = np.count_nonzero(missing), np.count_nonzero(farthest <= FAINT)
     missing = grown(missing, dilate)
     if missing.all():
         raise MaskError(f"{picture}: every pixel has the colour {color}: nothing is left to complete from")
     warnings = ()
-    if lossy and not tolerance and exact < ALL_BUT * alike:
-        warnings = (
-            f"{picture}: {exact} pixels have the colour {color} and {alike - exact} more but for {FAINT} of 255, as "
-            f"JPEG changes colours; if those are missing too, give `mask_tolerance={FAINT}`, and more, with "
-            "`mask_dilate=2`, where a rim of the colour stays",
-        )
+    if lossy and (tolerance < NEAR or dilate < SMEARED):
+        found, left = np.count_nonzero(missing), np.count_nonzero((farthest <= ALIKE) & ~missing)
+        if found < ALL_BUT * (found + left):
+            warnings = (
+                f"{picture}: {found} pixels are missing by the colour {color}, and {left} more have it but for {ALIKE} "
+                f"of 255; if those are missing too, give {further}",
+            )
     return Mask(~missing, warnings=warnings)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..errors import InputError, OutputError
 from ..names import STANDARD
+from .array import check_shape
 from .files import check_file, read_bytes, write_bytes
 from .formats import EXTENSIONS, FORMATS, check, check_library, extensions, losses, named
 from .limits import check_type
@@ -45,25 +46,18 @@ def read(path, pages=None):
     """
     check_file(path, piped=True)
     if str(path) != STANDARD:
-        _check_extension(path)
+        named(path)
     made = read_any(path, pages)
+    if made.mode == "array":
+        check_shape(made.values.shape, path)
     check_type(made.dtype, path)
     return made
 
 
-def _check_extension(path):
-    """Refuse an extension that no picture has, and name the command for clips where it is of one."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in EXTENSIONS:
-        from .video.clip_formats import EXTENSIONS as CLIPS  # not before: no picture needs what reads clips
-
-        if suffix in CLIPS:
-            raise InputError(f"{path}: {suffix} is of clips; use tdc complete-video")
-    named(path)
-
-
 def read_any(path, pages=None):
-    """As `read`, but of any extension and with values of any type: masks may be of bool or of 32-bit integers."""
+    """As `read`, but of any extension, with values of any type and arrays of any shape: masks may be of bool or of
+    32-bit integers.
+    """
     content, sha256 = read_bytes(path)
     return replace(_decode(content, path, pages), path=str(path), sha256=sha256)
 

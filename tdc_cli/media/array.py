@@ -57,13 +57,18 @@ def holds_objects(error):
 
 
 def decode(content, path):
-    """Media of the bytes of a ``.npy`` file of shape (H, W) or (H, W, C)."""
+    """Media of the bytes of a ``.npy`` file, of any shape; `check_shape` tells whether it is a picture."""
     values = load(content, path)
-    if values.ndim not in (2, 3) or not values.size:
-        raise InputError(
-            f"{path}: array of shape {values.shape}; a picture has shape (height, width) or (height, width, channels)"
-        )
     return Media(values.astype(values.dtype.newbyteorder("="), copy=False), "array", str(path), "", format="NPY")
+
+
+def check_shape(shape, path):
+    """InputError unless an array of this shape is a picture, (H, W) or (H, W, C)."""
+    if len(shape) not in (2, 3) or 0 in shape:
+        raise InputError(
+            f"{path}: array of shape {shape}; a picture has shape (height, width) or (height, width, channels); "
+            "'tdc complete-tensor' completes other arrays"
+        )
 
 
 def encode(media, form=None, quality=None):

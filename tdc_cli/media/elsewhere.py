@@ -1,4 +1,6 @@
-"""Formats that are not read, each with what turns its files into one that is, without a loss of depth."""
+"""Formats that are not read, each with what turns its files into one that is, without a loss of depth; and those that
+another command reads.
+"""
 
 from pathlib import Path
 
@@ -29,4 +31,20 @@ def way_out(path):
         found = next((extension for extension in extensions if name.endswith(extension)), None)
         if found:
             return f"is {what}, which is not read; {way.format(path, stem=str(path)[: -len(found)])}"
+    return None
+
+
+def command(path):
+    """Which command completes what has the extension of `path`, in words that follow the path; None for none."""
+    # Not before: neither pictures nor tensors need what reads clips.
+    from . import formats, tensor
+    from .video import clip_formats
+
+    suffix = Path(path).suffix.lower()
+    if suffix in formats.EXTENSIONS:
+        return "is a picture; 'tdc complete-image' completes it"
+    if suffix in clip_formats.EXTENSIONS:
+        return "is a clip; 'tdc complete-video' completes it"
+    if any(suffix in form.extensions for form in tensor.FORMATS.values()):
+        return "holds arrays; 'tdc complete-tensor' completes them"
     return None

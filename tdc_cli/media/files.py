@@ -96,6 +96,8 @@ def read_bytes(path):
                     f"{path}: standard input is no data; pipe a file in, as in 'tdc complete-image - ... < a.png'"
                 )
             content = sys.stdin.buffer.read()
+            if not content:
+                raise InputError(f"{path}: nothing came on standard input; look whether the program before it failed")
         else:
             check_file(path)
             content = Path(path).read_bytes()

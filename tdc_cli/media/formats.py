@@ -244,7 +244,7 @@ def named(path, error=InputError, table=FORMATS):
     suffix = Path(path).suffix.lower()
     read = error is InputError
     known = {extension: f for f in table.values() for extension in (*f.extensions, *(f.read_as_well if read else ()))}
-    way = elsewhere.way_out(path) if read and suffix not in known else None
+    way = (elsewhere.way_out(path) or elsewhere.command(path)) if read and suffix not in known else None
     if way:
         raise InputError(f"{path}: {way}")
     if suffix not in known:

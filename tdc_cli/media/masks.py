@@ -42,6 +42,16 @@ def read_mask(path):
 
 def _grey(mask, path):
     """Grey levels and alpha of a mask's `Media`; see `read_mask`."""
+    if mask.dtype.kind not in "buif":
+        from .tensor.variable import kind_of
+
+        raise MaskError(f"mask {path}: values of {kind_of(mask.dtype)}; give numbers, the largest = missing, 0 = known")
+    shape = mask.values.shape
+    if mask.mode == "array" and (0 in shape or len(shape) not in (2, 3) or shape[2:] not in ((), (1,), (3,))):
+        raise MaskError(
+            f"mask {path}: array of shape {shape}; a mask has shape (height, width), those of a clip (frames, height, "
+            "width)"
+        )
     alpha = mask.values[..., -1] * (255 / (mask.full_range or 1)) if mask.has_alpha else None
     colour = mask.colour
     if mask.mode == "CMYK":  # of inks
@@ -51,8 +61,6 @@ def _grey(mask, path):
         return colour, alpha
     if colour.shape[2] == 1:
         return colour[..., 0], alpha
-    if colour.shape[2] != 3:
-        raise MaskError(f"mask {path}: {colour.shape[2]} channels; save it as a grey picture")
     return colour @ np.array(_BRIGHTNESS), alpha
 
 

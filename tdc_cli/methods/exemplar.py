@@ -129,7 +129,7 @@ def fill_picture(mean, sd, observed, wanted, source, rng, tell, predicted=None):
         for k, region in enumerate(regions):
             box = region.box
             blank = unknown[box] & ~region.hole
-            done = fill(mean[box], region.hole, blank, copyable[box], rng=rng,
+            done = fill(mean[box], region.hole, blank, copyable[box], rng=rng, bounded=source is not None,
                         tell=lambda share, k=k: tell((k + share) / len(regions)))  # fmt: skip
             rows, columns = np.divmod(done.pixels, region.hole.shape[1])
             open_ = ~observed[box][rows, columns]

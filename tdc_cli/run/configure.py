@@ -82,10 +82,11 @@ def _configured(request, method, full_range, of_kind):
         given | {key: value for key, value in filled.items() if key in known and key not in given}
     )
     noise = getattr(config, "noise_std", 0.0)
-    for name, level in (("noise_std", noise if noise != "auto" else 0.0), ("add_noise", request.add_noise)):
+    way = "param=noise_std" if "noise_std" in given else "noise_std"
+    for name, level in ((way, noise if noise != "auto" else 0.0), ("add_noise", request.add_noise)):
         if full_range and level > 1:
             raise ConfigError(
-                f"`{name}` {level:g} is {level:g} times the full range: integer pictures take a fraction of it; "
+                f"`{name}={level:g}` is {level:g} times the full range: integer pictures take a fraction of it; "
                 f"{level:g} of {full_range} is {level / full_range:.2g}"
             )
     if request.uncertainty is not None and not getattr(config, "calibrate", True):

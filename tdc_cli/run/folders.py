@@ -103,10 +103,14 @@ def plan(template, inputs, *, recursive=False, mask_suffix="", extension=None):
     Raises
     ------
     ConfigError, InputError, MaskError, OutputError
-        Contradictory options; no pictures; outputs that share a name, or that would replace an input. Those that exist:
-        `check_free`.
+        Contradictory options; an input that is not there; no pictures; outputs that share a name, that would replace an
+        input, or that are folders named like files. Those that exist: `check_free`.
     """
     check(template)
+    for path in inputs:  # what is damaged ends no run, but a slip in a name is told before the work on the others
+        nothing = files.absence(path)
+        if nothing:
+            raise InputError(f"{path}: {nothing}")
     if template.variants is not None:
         raise ConfigError("`variants` is for one picture, not for several or a folder; give one, or leave it out")
     configure.check_method(template, methods.get(template.method))
@@ -186,6 +190,11 @@ def _check_folders(folders, inputs):
     for folder in folders.values():
         if folder.exists() and not folder.is_dir():
             raise OutputError(f"{folder}: is a file; for several pictures, name a folder")
+        if not folder.exists() and folder.suffix.lower() in (*media.EXTENSIONS, *APPENDED.values()) and folder.suffix:
+            given = f"{inputs[0]} and {len(inputs) - 1} more" if len(inputs) > 1 else f"the folder {inputs[0]}"
+            raise OutputError(
+                f"{folder}: named like a file, and results of {given} go into a folder: name one, or make this first"
+            )
         in_the_way = None if folder.exists() else files.hindrance(folder)
         if in_the_way:
             raise OutputError(f"{folder}: {in_the_way}")

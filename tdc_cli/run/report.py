@@ -7,10 +7,11 @@ renamed. Numbers are finite: what has no value is null, and `warnings` says why.
 import json
 import math
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 from ..errors import InputError
 from ..names import MEASURES, SAID_BY
+from .request import worded
 
 VERSION = "tdc-report/1"
 SETTLED = 0.995  # share of the draws from which on the rank is told without it
@@ -250,6 +251,10 @@ class Report:
     def to_json(self):
         """JSON text, two spaces of indent, with a final newline."""
         return dumps(self.to_dict())
+
+    def worded(self):
+        """The same for people: warnings name options as they are written on the command line."""
+        return replace(self, warnings=[worded(text) for text in self.warnings])
 
     @classmethod
     def from_json(cls, text):

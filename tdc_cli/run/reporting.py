@@ -47,6 +47,9 @@ def report(plan, answers, works, measures, timing):
         if plan.shares:  # they all have what was held out of the samples
             held_out = held_out[:1]
         uncertainty = uncertainty_of([fact["sums"] for fact in facts], held_out)
+    invented = _sum([fact["invented"] for fact in facts])
+    if invented and uncertainty is not None and not uncertainty["mean_sd"]:
+        reasons = [*reasons, "all that is known has one colour: an uncertainty of 0 says only that no source differs"]
     # Regions side by side, and those of a run that was interrupted, together take longer than there was.
     seconds = min(sum(fact["seconds"] for fact in facts), timing["total"] - timing["write"])
     return compose(
@@ -57,7 +60,7 @@ def report(plan, answers, works, measures, timing):
         threads_asked=plan.request.threads,
         input=plan.described,
         missing=plan.missing,
-        invented=_sum([fact["invented"] for fact in facts]),
+        invented=invented,
         noise_std=math.hypot(*levels) / math.sqrt(len(levels)) if levels else None,
         uncertainty=uncertainty,
         metrics=measured,

@@ -1,6 +1,7 @@
 """What is to be done, as the user says it. Each option is declared here and nowhere else; see `option`."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
@@ -14,6 +15,7 @@ from ..names import (
     CLIP_PATTERNS,
     FORMATS,
     INFRARED,
+    KINDS_OF_INPUT,
     NODATA,
     PATTERNS,
     PICTURE,
@@ -22,7 +24,7 @@ from ..names import (
     TENSOR,
     WHITE,
 )
-from .option import check_options, option
+from .option import check_options, option, options_of
 from .written import is_ours
 
 # What the main result is called in a report.
@@ -563,6 +565,30 @@ def check(request):
         )
     if request.kind == TENSOR:
         holes.tensor_axes(request.pattern)
+
+
+def flag_of(name):
+    """The option on the command line of a field that is one."""
+    return f"--{name.replace('_', '-')}"
+
+
+def worded(text):
+    """A message with options as they are written on the command line in place of the names of fields in backticks.
+
+    Nothing that says something knows of options: a message says ``give `mask_dilate=2` ``, which a caller from Python
+    understands.
+    """
+
+    def option(found):
+        name, equals, value = found[1].partition("=")
+        if name not in _FIELDS:
+            return found[0]
+        return flag_of(name) + (f" {value}" if equals and value != "True" else "")
+
+    return re.sub(r"`([a-z_]+(?:=[^`]*)?)`", option, text)
+
+
+_FIELDS = {name for kind in KINDS_OF_INPUT for cls in (Request, FolderOptions) for name in options_of(cls, kind)}
 
 
 def _options(request):

@@ -71,8 +71,6 @@ def read(path):
     """
     file, name = split(path)
     if file != STANDARD and not Path(file).is_dir():
-        if Path(file).suffix.lower() in formats.EXTENSIONS.keys() - {e for f in FORMATS.values() for e in f.extensions}:
-            raise InputError(f"{file}: is a picture; 'tdc complete-image' completes it")
         formats.named(file, table=FORMATS)
     check_file(file, piped=True)
     made = _read(file, name, variable.ORDERS, keep=True)

@@ -2,12 +2,14 @@
 kind can hold.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from ...errors import ConfigError, OutputError
 from ..files import check_file, write_file, write_folder
+from ..formats import EXTENSIONS as PICTURES
 from .clip import DEFAULT_RATE, Clip
 from .clip_formats import CLIP_FORMATS, CODECS, FOLDER, QUALITY, extensions, named
 
@@ -44,7 +46,10 @@ def read_clip(path):
     if form.demuxer:
         return container.read(path, form)
     readers = {"NPY": npy_frames.read_array, "TIFF": tiff_pages.read_pages, FOLDER: frame_folder.read_folder}
-    return readers.get(form.name, animation.read_animation)(path, form)
+    clip = readers.get(form.name, animation.read_animation)(path, form)
+    if clip.count == 1 and form.name != "NPY" and Path(path).suffix.lower() in PICTURES:
+        return replace(clip, notes=(*clip.notes, f"{path}: holds one picture; 'tdc complete-image' is for these"))
+    return clip
 
 
 def check_clip(path, clip, *, codec=None, quality=None):

@@ -219,8 +219,8 @@ def named(path, error=InputError):
     suffix = Path(path).suffix.lower()
     if Path(path).is_dir() or not suffix:
         return CLIP_FORMATS[FOLDER]
-    way = elsewhere.way_out(path) if error is InputError and suffix not in EXTENSIONS else None
-    if way:
+    read = error is InputError and suffix not in EXTENSIONS
+    if read and (way := elsewhere.way_out(path) or elsewhere.command(path)):
         raise InputError(f"{path}: {way}")
     if suffix not in EXTENSIONS:
         known = ", ".join(extensions(written=error is OutputError))

@@ -27,7 +27,7 @@ def read_array(path, form):
     if values.ndim not in (3, 4) or not values.size:
         raise InputError(
             f"{path}: array of shape {values.shape}; a clip has shape (frames, height, width) or (frames, height, "
-            "width, channels)"
+            "width, channels); 'tdc complete-tensor' completes other arrays"
         )
     check_type(values.dtype.newbyteorder("="), path)
     check_size(values.shape[2], values.shape[1], path)
