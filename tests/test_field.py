@@ -1,6 +1,9 @@
 """The coloured Gaussian field, against dense Gaussian algebra and through the command line."""
 
+import gc
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -105,6 +108,38 @@ def test_one_factor_serves_learning_samples_groups_of_channels_and_frames(monkey
     for _ in range(2):
         field.solve_with_sd(values, observed, rng=np.random.default_rng(0), count=4, factors=factors)
     assert len(made) == 1
+
+
+@pytest.mark.parametrize("divided", [False, True])
+def test_a_factor_is_dropped_by_the_thread_that_made_it(request, monkeypatch, divided):
+    """Else SciPy never gives its memory back."""
+    by_its_own = []
+
+    class Factor:
+        def __init__(self, *given, **how):
+            self.factor, self.thread = splu(*given, **how), threading.get_ident()
+
+        def solve(self, right):
+            return self.factor.solve(right)
+
+        def __del__(self):
+            by_its_own.append(threading.get_ident() == self.thread)
+
+    monkeypatch.setattr(factored, "splu", Factor)
+    if divided:
+        request.getfixturevalue("small_windows")
+    values, observed = smooth(100, 120) / 255, np.ones((100, 120, 3), bool)
+    observed[30:34] = observed[70:74] = False
+
+    def run():
+        with scipy.fft.set_workers(2):
+            field.solve_with_sd(values, observed, rng=np.random.default_rng(0), count=4)
+
+    for _ in range(2):
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(run).result()
+    gc.collect()
+    assert len(by_its_own) >= (4 if divided else 2) and all(by_its_own)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.05, 1.0])

@@ -7,6 +7,7 @@ serves all channels, the mean and the samples, and every entry's variance is tha
 
 import functools
 import operator
+import threading
 
 import numpy as np
 import scipy.sparse
@@ -87,10 +88,12 @@ class Factors:
     """What the pieces of one picture, or of the frames of one clip, are solved by.
 
     The last one is kept: learning, all groups of channels, and frames that follow each other often have the same holes.
+    But not one that another thread has made, which works on a window of its own: SciPy gives the memory of a factor
+    back only where it is dropped by the thread that made it (its issue 15921).
     """
 
     def __init__(self):
-        self._laplacians, self._last = {}, (None, None)
+        self._laplacians, self._last, self._thread = {}, (None, None), threading.get_ident()
 
     def of(self, missing, shifts):
         """`_System` of the `missing` pixels, (H, W) bool."""
@@ -98,7 +101,8 @@ class Factors:
         last, system = self._last
         if key != last:
             system = _System([self._shifted(missing.shape, shift) for shift in shifts], np.flatnonzero(missing))
-            self._last = key, system
+            if threading.get_ident() == self._thread:
+                self._last = key, system
         return system
 
     def _shifted(self, shape, shift):
