@@ -186,7 +186,8 @@ def test_chunks_of_the_default_method_hold_what_it_looks_at():
 
 def test_memory_decides_how_many_frames_are_completed_at_a_time(run, clip, monkeypatch):
     assert len(json.loads(run("--missing-ratio", 0.3, "--dry-run", "--json").stdout)["chunks"]) == 1
-    monkeypatch.setattr(division, "REGION_BYTES", 100e6 + 50 * clip[0].size * 13)
+    each = COSTS["tdc_cli.methods.field"]
+    monkeypatch.setattr(division, "REGION_BYTES", each.space + each.space_each * clip[0].size * 13)
     told = json.loads(run("--missing-ratio", 0.3, "--dry-run", "--json").stdout)
     assert max(c["stop"] - c["start"] for c in told["chunks"]) <= 13 and len(told["chunks"]) == 2
     assert told["estimate"]["bytes"] <= division.REGION_BYTES
@@ -505,7 +506,7 @@ def test_a_dry_run_tells_chunks_and_cost_and_writes_nothing(run):
     assert shown.stdout.splitlines() == [
         "a.npy: 10 frames of 24x20, 4320 of 14400 entries missing (30.0%), 10 frames to be completed by field",
         "  clip: b.npy",
-        "  3 chunks of up to 10 frames, overlaps and all, about 1 s on one core and 110 MB",
+        "  3 chunks of up to 10 frames, overlaps and all, about 1 s on one core and 130 MB",
     ]
     assert sorted(os.listdir()) == before
 
