@@ -27,6 +27,7 @@ from tdc_cli.errors import ConfigError, MaskError, OutputError
 from tdc_cli.media import locks
 from tdc_cli.names import CLIP_PATTERNS
 from tdc_cli.run import division, regions
+from tdc_cli.run.cost import COSTS
 from tdc_cli.run.frame_numbers import frame_numbers, frame_range
 from tdc_cli.run.report import SCHEMA
 from tdc_cli.run.store import Folder
