@@ -5,6 +5,7 @@ import hashlib
 import io
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -443,6 +444,32 @@ def test_links_of_the_index_are_encoded():
 
 def test_an_index_of_nothing():
     assert "No pictures." in Parsed(page.index([])).text
+
+
+def divider(text):
+    """Where the divider begins, in percent of the width."""
+    return float(next(attrs["value"] for attrs in Parsed(text).all("input") if attrs.get("id") == "slider"))
+
+
+@pytest.mark.parametrize("begin, end, percent", [(40, 50, 75), (0, 60, 50), (0, 6, 5), (0, 0, 50)])
+def test_the_divider_begins_in_the_middle_of_what_is_missing(begin, end, percent):
+    known = shown(width=60)
+    observed = np.ones_like(known.observed)
+    observed[:, begin:end] = False
+    assert divider(page.run(report(), replace(known, observed=observed))) == percent
+
+
+def test_so_does_that_of_a_clip():
+    frame = smooth(12, 40)
+    observed = np.ones(frame.shape, bool)
+    observed[3:6, 30:34] = False
+    reel, chosen = page.Reel(2), shots.Evenly(3)
+    for t in range(2):
+        shot = shots.take(t, None, np.where(observed, frame, 0), frame, observed, (0, 255))
+        reel.add(shot)
+        chosen.add(shot)
+    film = page.Film(reel, chosen.chosen, [0.1, 0.1], (12, 40), full_range=255)
+    assert divider(page.clip(frames_report(2), film)) == 80
 
 
 # -- the command

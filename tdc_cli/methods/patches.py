@@ -68,7 +68,7 @@ class Config(Parameters):
     )
     passes: int | None = parameter(
         None,
-        "How often all groups are completed; None: 15, or 12 where the holes are strokes or most is missing. In "
+        "How often all groups are completed; None: 15, or 12 where the holes are strokes. In "
         "clips 6, or 5 beneath strokes and for whole frames, and 2 under noise after one that shrinks singular values.",
         ge=1,
         le=1000,

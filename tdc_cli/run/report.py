@@ -190,7 +190,7 @@ SCHEMA = {
                 "type": "array",
                 "items": _object({"path": {"type": "string"}, "seed": _COUNT}),
                 "minItems": 2,
-                "description": "the answers to choose from, where several are asked for; all but outputs and "
+                "description": "the answers to choose from, where several are asked for; all but outputs, timing and "
                 "warnings is of the first",
             },
             "synthetic": _object(

@@ -20,7 +20,7 @@ def report(plan, answers, works, measures, timing):
     ----------
     plan : Plan
     answers : sequence of Plan
-        Its `answers`, completed. The first one is reported on; the warnings are of all.
+        Its `answers`, completed. The first one is reported on; warnings and seconds are of all.
     works : sequence of work.Work
         What the work on each has told.
     measures : object or None
@@ -51,7 +51,7 @@ def report(plan, answers, works, measures, timing):
     if invented and uncertainty is not None and not uncertainty["mean_sd"]:
         reasons = [*reasons, "all that is known has one colour: an uncertainty of 0 says only that no source differs"]
     # Regions side by side, and those of a run that was interrupted, together take longer than there was.
-    seconds = min(sum(fact["seconds"] for fact in facts), timing["total"] - timing["write"])
+    seconds = min(sum(fact["seconds"] for each in of_each for fact in each), timing["total"] - timing["write"])
     return compose(
         plan.method,
         _parameters(plan, facts),
@@ -64,7 +64,7 @@ def report(plan, answers, works, measures, timing):
         noise_std=math.hypot(*levels) / math.sqrt(len(levels)) if levels else None,
         uncertainty=uncertainty,
         metrics=measured,
-        timing={"read": plan.spent, "compile": works[0].compiling, "complete": seconds, **timing},
+        timing={"read": plan.spent, "compile": sum(work.compiling for work in works), "complete": seconds, **timing},
         outputs={name: str(path) for name, path in plan.request.outputs.items()},
         warnings=[*plan.notes, *plan.warnings, *warnings, *reasons, *_nothing_copied(answers), *_alike(answers)],
         variants=[_named(answer.request) for answer in answers] if answers[1:] else None,

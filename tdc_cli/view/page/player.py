@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+import numpy as np
+
 from ...names import MEASURES
 from ..display import units_of
 from . import charts, pictures
 from .reel import Reel
 from .render import number, percent, render
-from .run import Figure, answers, facts, label, measures, model_charts
+from .run import Figure, answers, facts, label, measures, model_charts, split
 
 INCOMPLETE = ("incomplete", "Incomplete", "What the method saw; holes are black.")
 FURTHER = (
@@ -93,6 +95,7 @@ def clip(report, film):
         figures=_figures(frames[begin], reel, notes),
         frames=frames,
         begin=begin,
+        split=split(np.any([shot.missing > 0 for shot in film.shots], axis=0)),
         cut=len(frames) < len(film.shares),
         lossless=reel.lossless,
         film={

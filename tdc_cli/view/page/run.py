@@ -120,6 +120,7 @@ def run(report, shown, traces=None):
         original=(height, width),
         size=size,
         factor=factor,
+        split=split(~shown.observed.reshape(height, width, -1).all(axis=2)),
         transparent=any(alpha is not None and bool((alpha < 1).any()) for alpha in (shown.alpha, shown.given_alpha)),
         enlarged=pictures.enlargement(*size),
         metrics=measures(values),
@@ -130,6 +131,14 @@ def run(report, shown, traces=None):
         unit=unit,
         command=shlex.join(["tdc", *values["command"]]),
     )
+
+
+def split(missing):
+    """Where the divider begins, in percent of the width: in the middle of what is `missing`, (H, W) bool, where both
+    pictures show something of it.
+    """
+    columns = np.flatnonzero(missing.any(axis=0))
+    return 50 * (columns[0] + columns[-1] + 1) / missing.shape[1] if len(columns) else 50
 
 
 def facts(report, units):

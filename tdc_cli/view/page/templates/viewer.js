@@ -157,5 +157,6 @@
   stage.style.maxWidth = slider.style.maxWidth = `${sources[0].getAttribute("width")}px`;
   for (const view of document.querySelectorAll(".view")) listen(view);
   new ResizeObserver(show).observe(stage);
+  split(slider.value / 100);
   show();
 })();
