@@ -12,7 +12,7 @@ _GROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
 )
-_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_UNITS = ("", "k", "m", "g", "t")  # each a thousand of the one before, as messages have it; 1024 with "iB"
 # Share of what is free that a run takes unless it is told.
 SHARE = 0.5
 # Bytes of address space that the libraries take before any work, with some threads; with less they end the process, or
@@ -94,8 +94,9 @@ def free():
 
 def parsed(text):
     """Bytes of a size such as ``2G``, ``500M`` or ``1.5GiB``; ConfigError for anything else."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", str(text), re.IGNORECASE | re.ASCII)
-    size = float(found[1]) * _UNITS[found[2].lower()] if found else 0
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?b)?\s*", str(text), re.IGNORECASE | re.ASCII)
+    base = 1024 if found and (found[3] or "").lower() == "ib" else 1000
+    size = float(found[1]) * base ** _UNITS.index(found[2].lower()) if found else 0
     if not 1 <= size < 2**63:
         raise ConfigError(f"`memory` is {str(text)!r}; give a size such as 2G or 500M")
     return int(size)

@@ -694,6 +694,21 @@ def test_a_clip_file_has_nothing_in_it_that_another_run_would_not_write(tdc, fol
     assert Path("one", name).read_bytes() == Path("two", name).read_bytes()
 
 
+def test_so_has_a_larger_one_by_h264(tdc):
+    """Of which x264 with AVX-512 makes one of several."""
+    rows, columns = np.indices((180, 300))
+    moving = [np.uint8(128 + 100 * np.sin((rows + t) / 9) * np.cos((columns + 2 * t) / 7)) for t in range(12)]
+    os.mkdir("in")
+    for number, frame in enumerate(moving):
+        Image.fromarray(frame).convert("RGB").save(f"in/{number:02}.png")
+    found = set()
+    for _ in range(6):
+        words = ["-o", "b.mp4", "--method", "nearest", "--mask-box", "5,5,9,9", "--overwrite"]
+        assert tdc("complete-video", "in", *words).exit_code == 0
+        found.add(Path("b.mp4").read_bytes())
+    assert len(found) == 1
+
+
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):
     """A folder with what a killed run has left, and with `whole.npy`, what another one has come to."""

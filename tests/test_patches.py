@@ -875,12 +875,23 @@ def test_where_little_is_missing_the_global_model_is_asked_about_deep_holes_alon
     assert starts == ["auto" if asked else "field"]
 
 
+@pytest.mark.parametrize("command", ["complete-image", "complete-video"])
+def test_of_a_channel_that_nothing_shows_the_uncertainty_is_how_far_all_values_vary(tdc, command):
+    values = smooth(24, 32).astype(float)
+    values = values if command == "complete-image" else np.stack([values] * 2)
+    values[..., 2] = np.nan
+    np.save("a.npy", values)
+    done = tdc(command, "a.npy", "-o", "b.npy", "--method", "patches", "--param", "passes=1", "--uncertainty", "u.npy")
+    assert done.exit_code == 0, done.stderr
+    assert np.allclose(np.load("u.npy")[..., 2], np.nanstd(values), rtol=1e-3)
+
+
 def test_no_standard_deviation_is_larger_than_half_the_range_of_what_is_seen():
-    sd = np.array([[0.2, 3.0]])
-    calibrate.bound(sd, np.array([1.0, -1.5, 0.5]))
-    assert sd.tolist() == [[0.2, 1.25]]
-    calibrate.bound(sd, np.zeros(0))  # of a region in which nothing is known
-    assert sd.tolist() == [[0.2, 1.25]]
+    sd, values = np.array([[0.2], [3.0], [0.0]]), np.array([[1.0], [-1.5], [0.5]])
+    calibrate.bound(sd, values, np.ones((3, 1), bool))
+    assert sd.tolist() == [[0.2], [1.25], [0.0]]
+    calibrate.bound(sd, values, np.zeros((3, 1), bool))  # of a region in which nothing is known
+    assert sd.tolist() == [[0.2], [1.25], [0.0]]
     truth = smooth(48, 48)[..., :1] / 255 + 0.1 * rng(0).standard_normal((48, 48, 1))
     observed = np.ones(truth.shape, dtype=bool)
     observed[:, -20:] = False

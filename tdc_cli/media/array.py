@@ -67,7 +67,8 @@ def check_shape(shape, path):
     if len(shape) not in (2, 3) or 0 in shape:
         raise InputError(
             f"{path}: array of shape {shape}; a picture has shape (height, width) or (height, width, channels); "
-            "'tdc complete-tensor' completes other arrays"
+            f"'tdc complete-{'video' if len(shape) == 4 else 'tensor'}' completes "
+            f"{'clips, (frames, height, width, channels)' if len(shape) == 4 else 'other arrays'}"
         )
 
 

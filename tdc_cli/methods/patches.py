@@ -68,7 +68,7 @@ class Config(Parameters):
     )
     passes: int | None = parameter(
         None,
-        "How often all groups are completed; None: 15, or 12 where the holes are strokes. In "
+        "How often all groups are completed; None: 15, or 12 where the holes are strokes or most is missing. In "
         "clips 6, or 5 beneath strokes and for whole frames, and 2 under noise after one that shrinks singular values.",
         ge=1,
         le=1000,
@@ -477,7 +477,7 @@ def _deviations(variance, values, observed, noise, scale, factor):
     spread = np.sqrt(variance[estimated])
     sd[estimated] = spread if scale is None else scale(spread)
     sd[~observed] *= factor
-    calibrate.bound(sd, values[observed])
+    calibrate.bound(sd, values, observed)
     return sd
 
 

@@ -87,6 +87,7 @@ def complete(values, observed, config, *, rng, monitor, wanted=None):
                 changes = (estimate - draft)[clip.wanted & absent]
                 sd[absent] *= calibrate.factor_of_last_passes(changes, errors, variance)
         sd[clip.observed] *= _factor_of_observed(lone_errors, spread[lone], variance) if variance else 0.0
+        calibrate.bound(sd, clip.values, clip.observed)
         verdict = {"count": len(errors), "coverage90": calibrate.coverage_by_halves(errors, spreads, variance, rng)}
         if absent.any():
             warnings.extend(calibrate.uncalibrated(scale, errors))

@@ -279,11 +279,16 @@ def uncalibrated(scale, errors):
     return (few,) if scale is None else ()
 
 
-def bound(deviations, seen):
-    """Bring standard deviations, in place, to at most half the range of the values `seen`: nothing within a range has a
-    larger one (Popoviciu's inequality), however little is known of it.
+def bound(deviations, values, observed):
+    """Bring standard deviations (..., C), in place, to at most half the range of what is observed: nothing within a
+    range has a larger one (Popoviciu's inequality), however little is known of it.
+
+    Those of channels of which nothing is observed become that of all that is: no entry tells how far a guess at them
+    is off.
     """
+    seen = values[observed]
     if seen.size:
+        deviations[..., ~observed.any(axis=tuple(range(observed.ndim - 1)))] = seen.std()
         np.minimum(deviations, np.ptp(seen) / 2, out=deviations)
 
 

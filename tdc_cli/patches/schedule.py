@@ -127,7 +127,7 @@ class Tuned:
     # Passes in all: usually, where more than `sparse` is missing, with longer steps, and where holes are strokes, which
     # change little after the first few.
     passes: int = 15
-    sparse_passes: int = 15
+    sparse_passes: int = 12
     sparse_step: float = 2.3
     stroke_passes: int = 12
     # First ridge of strokes, and the change below which their groups are left alone ("What has settled").
