@@ -254,7 +254,7 @@ class Request:
     )
     memory: str | None = option(
         None, metavar="SIZE", scope=PIXELS, affects_result=False, default_words="half of what is free",
-        help="Memory to keep to, such as 2G or 500M (or GiB, MiB): what is larger is completed in regions.")  # fmt: skip
+        help="Memory to keep to, such as 500M or 1.5GiB: what is larger is completed in regions.")  # fmt: skip
     cluster: str | None = option(
         None,
         metavar="ADDRESS",
