@@ -121,15 +121,15 @@ def test_whole_frames_are_told_by_those_beside_them():
     assert (found.sd[..., [2, 5]] > 0).all()
 
 
-def test_what_the_frames_beside_show_wants_smaller_groups():
+def test_what_the_frames_beside_show_wants_smaller_groups_and_fewer_passes():
     truth = clip(frames=4)
     alternating = masked(truth.shape)
     standing = np.broadcast_to(alternating[..., :1], truth.shape)
-    sizes = [
-        completed(truth, observed, members=None, passes=1, calibrate=False).parameters["members"]
+    used = [
+        completed(truth, observed, members=None, passes=None, calibrate=False).parameters
         for observed in (alternating, standing)
     ]
-    assert sizes == [60, 120]
+    assert [(u["members"], u["passes"]) for u in used] == [(60, 5), (120, 7)]
 
 
 @pytest.mark.parametrize("missing", [[0, 1], [3, 4, 5], [6, 7]])

@@ -69,7 +69,8 @@ class Config(Parameters):
     passes: int | None = parameter(
         None,
         "How often all groups are completed; None: 15, or 12 where the holes are strokes or most is missing. In "
-        "clips 6, or 5 beneath strokes and for whole frames, and 2 under noise after one that shrinks singular values.",
+        "clips 6, or 7 beneath strokes, 5 where the frames beside show these, and 2 under noise after one that shrinks "
+        "singular values.",
         ge=1,
         le=1000,
     )

@@ -31,10 +31,10 @@ WINDOW, REACH = 10, 3
 # Where single entries are missing: passes, members of a group, and ridge of the first pass.
 PASSES, MEMBERS, FIRST_RIDGE = 6, 64, 1e-2
 # Where holes are strokes or whole frames: the same, with the ridges of the first and the last pass, not over-relaxed.
-# Where the frames beside show most of what is missing, the first estimate is good, and the nearest patches tell more
-# than many.
-STROKE_PASSES, STROKE_MEMBERS, STROKE_RIDGES = 5, 120, (3e-3, 1e-3)
-SHOWN_MEMBERS = 60
+# Where the frames beside show most of what is missing, the first estimate is good: fewer passes do, and the nearest
+# patches tell more than many.
+STROKE_PASSES, STROKE_MEMBERS, STROKE_RIDGES = 7, 120, (3e-3, 1e-3)
+SHOWN_PASSES, SHOWN_MEMBERS = 5, 60
 # Patches of a group that are estimated, the nearest first, by what all of them say: the others are estimated better by
 # groups of their own.
 ESTIMATED = 16
@@ -260,10 +260,11 @@ def schedule_for(clip, variance, config):
         )
     elif any(clip.strokes):
         first_ridge, last_ridge = STROKE_RIDGES
+        passes, members = (SHOWN_PASSES, SHOWN_MEMBERS) if clip.shown_beside else (STROKE_PASSES, STROKE_MEMBERS)
         main = settings(
-            SHOWN_MEMBERS if clip.shown_beside else STROKE_MEMBERS,
+            members,
             depth=2,
-            passes=config.passes or STROKE_PASSES,
+            passes=config.passes or passes,
             first_ridge=first_ridge,
             last_ridge=last_ridge,
             step=1.0,
