@@ -92,7 +92,7 @@ def _of_frame(request, method, config, incomplete, seen, copied):
     source, entries, known = incomplete.source, incomplete.entries, estimates_known(config)
     count, allowed = int(seen.counts[0]), budget(request.memory)
     box = ((0, 1), *((0, n) for n in source.shape[:2]))
-    everything = Extent(entries, count) if seen.coverage is None else _extent(seen, source, box[1:], known)
+    everything = Extent(entries, count, own=True) if seen.coverage is None else _extent(seen, source, box[1:], known)
     beside = _beside(request, method, incomplete)
     seconds, space = cost(method, everything)
     seconds += beside
@@ -112,7 +112,6 @@ def _of_frame(request, method, config, incomplete, seen, copied):
         return whole
     held, before = _held(request, method, config, incomplete)
     undivided = whole_boxes(seen.undivided, margin, copied=copied)
-
     entire = [_extent(seen, source, plane, known) for _, plane in undivided]
 
     def cut(side):
@@ -215,9 +214,11 @@ def _extent(seen, source, plane, known=False):
         deep=deep,
         near=size if known else seen.coverage.near(*plane),
         corners=min(observed, seen.coverage.corners(missing)),
+        compact=seen.coverage.compact,
         thin=seen.coverage.thin,
         apart=channels,
         alike=_alike(seen, channels),
+        own=_alike(seen, channels) < channels,
     )
 
 
@@ -278,7 +279,7 @@ def _of_clip(request, method, config, incomplete, seen, copied):
         usual = min(_usual_length(method, *size) for size in sizes)
         most = usual
         if allowed is not None:
-            most = min(_usual_length(method, size, densest, min(space, allowed)) for size, densest, space in sizes)
+            most = min(_usual_length(method, size, dense, min(space, allowed)) for size, dense, space in sizes)
         if most < min(usual, incomplete.end - incomplete.begin):
             notes.append(
                 f"{source.path}: {most} frames are completed at a time, to keep to {words_of(allowed)} of memory; "
@@ -299,9 +300,11 @@ def _of_clip(request, method, config, incomplete, seen, copied):
                     missing,
                     deep=_deep(seen, frames * channels, missing, plane),
                     corners=seen.coverage.corners(missing),
+                    compact=seen.coverage.compact,
                     thin=seen.coverage.thin,
                     apart=frames,
                     alike=_alike(seen, channels),
+                    own=not seen.steady or _alike(seen, channels) < channels,
                 )
             )
     seconds, space = clip_cost(method, extents)
