@@ -157,7 +157,7 @@ SMALL = 100_000  # as `methods.datc.SMALL`
 # From `fbcp` on: pictures of 256x256 or 512x512 with half of the pixels missing alone.
 _PATCHES = Cost(2, 0, 250e6, 100, start=0.9, first=8, drafted=10, near=20, near_compact=35, thin=80)
 COSTS = {
-    "tdc_cli.methods.field": Cost(3.5, 4.5, 125e6, 70, together=3, solid=20, space_solid=1000),
+    "tdc_cli.methods.field": Cost(3.5, 4.5, 125e6, 70, together=3, solid=20, space_solid=850),
     "tdc_cli.methods.biharmonic": Cost(0.1, 3, 80e6, 40, 900, coupled=0.16),
     "tdc_cli.methods.exemplar": Cost(0.5, 38, 200e6, 60, 300, start=0.7, deep=38),
     "tdc_cli.methods.auto": replace(_PATCHES, rim=80, deep=65, space_deep=60),
