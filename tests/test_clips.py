@@ -512,6 +512,34 @@ def test_a_dry_run_tells_chunks_and_cost_and_writes_nothing(run):
     assert sorted(os.listdir()) == before
 
 
+def test_a_dry_run_of_one_frame_names_one_frame(run):
+    shown = run("--missing-ratio", 0.3, "--frames", "3:4", "--dry-run").stdout
+    assert "1 frame to be completed by field" in shown and "one chunk of 1 frame," in shown
+
+
+@pytest.mark.parametrize(
+    "method, why",
+    [
+        ("exemplar", "what is missing lies in deep holes, which are not divided"),
+        ("nearest", "frames are not divided"),
+        ("field", None),
+    ],
+)
+def test_a_region_that_changes_nothing_is_told(tdc, clip, method, why):
+    words = ("--mask-box", "8,6,8,8", "--method", method, "--region", 32, "--dry-run")
+    told = tdc("complete-video", "a.npy", "-o", "b.npy", *words).stderr
+    said = f"tdc: note: a.npy: --region 32 changes nothing: with method {method} {why}\n"
+    assert (said in told) if why else "--region" not in told
+
+
+def test_a_smaller_chunk_is_advised_only_where_it_helps(tdc, folder):
+    np.save("a.npy", np.repeat(moving(40, 1), 6, axis=1).repeat(6, axis=2))
+    words = ("complete-video", "a.npy", "-o", "b.npy", "--missing-ratio", 0.3, *QUICK, "--chunk", 32, "--memory")
+    told = [tdc(*words, size, "--dry-run") for size in ("160M", "130M")]
+    assert [each.exit_code for each in told] == [2, 2]
+    assert ["a smaller --chunk, or a part of it" in each.stderr for each in told] == [True, False]
+
+
 def test_nothing_is_overwritten_unasked(run, clip):
     np.save("b.npy", clip)
     refused(run("--missing-ratio", 0.3), "b.npy: exists already; give --overwrite to replace it")

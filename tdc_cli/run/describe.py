@@ -1,5 +1,7 @@
 """What a run would do, before it begins."""
 
+from .request import worded
+
 
 def describe(plan):
     """What a run would do, ready for JSON.
@@ -26,4 +28,4 @@ def describe(plan):
         ]
     said["workers"] = plan.workers
     outputs = {name: str(path) for name, path in plan.request.outputs.items()}
-    return said | {"outputs": outputs, "warnings": [*plan.notes, *plan.warnings], "estimate": plan.estimate}
+    return said | {"outputs": outputs, "warnings": [worded(text) for text in (*plan.notes, *plan.warnings)], "estimate": plan.estimate}

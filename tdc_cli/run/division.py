@@ -309,19 +309,27 @@ def _of_clip(request, method, config, incomplete, seen, copied):
             )
     seconds, space = clip_cost(method, extents)
     seconds += _beside(request, method, incomplete)
-    _check_clip(request, source, space)
+    _check_clip(request, method, source, extents, space)
     if planes:
         regions = tiled(regions, planes)
+    if request.region not in (None, "whole") and all(plane in undivided for plane in planes):
+        why = "what is missing lies in deep holes, which are not divided" if planes else "frames are not divided"
+        notes.append(f"{source.path}: `region={request.region}` changes nothing: with method {method.name} {why}")
     return Division(regions, bool(planes), _workers(request, regions, space), seconds, space, tuple(notes))
 
 
-def _check_clip(request, source, space):
+def _check_clip(request, method, source, extents, space):
     """Refuse regions of a clip that take more memory than the user has named."""
-    if request.memory is not None and space > budget(request.memory):
-        raise InputError(
-            f"{source.path}: takes about {words_of(space)} of memory, and may take {words_of(budget(request.memory))}; "
-            f"give {_more(space)}, a smaller `chunk`, or a part of it"
-        )
+    allowed = budget(request.memory)
+    if request.memory is None or space <= allowed:
+        return
+    fewest = 1 + 2 * method.context
+    least = clip_cost(method, [each.part(min(1.0, fewest / each.apart)) for each in extents])[1]
+    chunk = ", a smaller `chunk`," if least <= allowed else ""
+    raise InputError(
+        f"{source.path}: takes about {words_of(space)} of memory, and may take {words_of(allowed)}; give "
+        f"{_more(space)}{chunk} or a part of it"
+    )
 
 
 def _workers(request, regions, space):
