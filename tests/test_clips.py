@@ -627,7 +627,7 @@ def test_a_rate_is_given_to_frames_that_have_none(tdc, clip):
         assert not any("rate" in warning for warning in report["warnings"])
     for name in ("c.mp4", "c.gif"):
         warning = (
-            f"nothing is known of the input's frame rate; {name} shows 25 frames a second; give it by `frame_rate`"
+            f"nothing is known of the input's frame rate; {name} shows 25 frames a second; give it by --frame-rate"
         )
         assert warning in report_of(completed("frames", name, "--json"))["warnings"]
         assert read_clip(name).times == tuple(Fraction(k, 25) for k in range(FRAMES))

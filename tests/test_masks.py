@@ -280,7 +280,5 @@ def test_nearly_all_is_not_called_all_and_json_names_options_as_the_command_line
     told = tdc(*words, "--dry-run")
     assert "4095 of 4096 pixels missing (more than 99.9%)" in told.stdout
     planned, done = (json.loads(tdc(*words, *more, "--json").stdout)["warnings"] for more in (["--dry-run"], []))
-    assert planned == done == [
-        "mask m.png marks more than 99.9% of the pixels as missing; white = missing: if it is meant the other way "
-        "round, use --invert-mask"
-    ]
+    marked = "mask m.png marks more than 99.9% of the pixels as missing; white = missing: if it is meant"
+    assert planned == done == [f"{marked} the other way round, use --invert-mask"]

@@ -74,7 +74,9 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
         In the order of the batch.
     """
     records = {
-        i: Record(str(task.path), "failed", worded(task.error)) for i, task in enumerate(batch.tasks) if task.error is not None
+        i: Record(str(task.path), "failed", worded(task.error))
+        for i, task in enumerate(batch.tasks)
+        if task.error is not None
     }
     failed = len(records)
     # Looked for here too, so that going on with the last of many files does not start processes in vain.
