@@ -27,7 +27,7 @@ from tdc_cli.errors import ConfigError, MaskError, OutputError
 from tdc_cli.media import locks
 from tdc_cli.names import CLIP_PATTERNS
 from tdc_cli.run import division, regions
-from tdc_cli.run.cost import COSTS
+from tdc_cli.run.cost import CLIP_COSTS
 from tdc_cli.run.frame_numbers import frame_numbers, frame_range
 from tdc_cli.run.report import SCHEMA
 from tdc_cli.run.store import Folder
@@ -187,8 +187,9 @@ def test_chunks_of_the_default_method_hold_what_it_looks_at():
 
 def test_memory_decides_how_many_frames_are_completed_at_a_time(run, clip, monkeypatch):
     assert len(json.loads(run("--missing-ratio", 0.3, "--dry-run", "--json").stdout)["chunks"]) == 1
-    each = COSTS["tdc_cli.methods.field"]
-    monkeypatch.setattr(division, "REGION_BYTES", each.space + each.space_each * clip[0].size * 13)
+    each = CLIP_COSTS["tdc_cli.methods.field"]  # with holes of its own in every frame
+    room = (13 * each.space_each + each.space_own) * clip[0].size
+    monkeypatch.setattr(division, "REGION_BYTES", each.space + room)
     told = json.loads(run("--missing-ratio", 0.3, "--dry-run", "--json").stdout)
     assert max(c["stop"] - c["start"] for c in told["chunks"]) <= 13 and len(told["chunks"]) == 2
     assert told["estimate"]["bytes"] <= division.REGION_BYTES

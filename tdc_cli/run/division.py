@@ -265,9 +265,10 @@ def _of_clip(request, method, config, incomplete, seen, copied):
     known = estimates_known(config)
     changed = np.arange(incomplete.begin, incomplete.end) if known else np.flatnonzero(seen.counts)
     estimated = np.full(source.count, entries) if known else seen.counts
-    most, allowed = request.chunk or _usual_length(method, entries, int(estimated.max())), budget(request.memory)
+    own, allowed = not seen.steady or _alike(seen, channels) < channels, budget(request.memory)
+    most = request.chunk or _usual_length(method, own, entries, int(estimated.max()))
     undivided = whole_boxes(seen.undivided, method.margin(config) or 0, BESIDE, copied)
-    planes = _planes(request, method, config, incomplete, seen, most, undivided)
+    planes = _planes(request, method, config, incomplete, seen, most, own, undivided)
     densest, total = int(seen.counts.max()), max(1, int(seen.counts.sum()))
     shares = [seen.coverage.within(*plane)[0] / total for _, plane in planes]
     notes = []
@@ -276,10 +277,10 @@ def _of_clip(request, method, config, incomplete, seen, copied):
         for plane, share in zip(planes, shares, strict=True):
             size = channels * _pixels(plane[1])
             sizes.append((size, densest * share, UNDIVIDED_BYTES) if plane in undivided else (size, size, CLIP_BYTES))
-        usual = min(_usual_length(method, *size) for size in sizes)
+        usual = min(_usual_length(method, own, *size) for size in sizes)
         most = usual
         if allowed is not None:
-            most = min(_usual_length(method, size, dense, min(space, allowed)) for size, dense, space in sizes)
+            most = min(_usual_length(method, own, size, dense, min(space, allowed)) for size, dense, space in sizes)
         if most < min(usual, incomplete.end - incomplete.begin):
             notes.append(
                 f"{source.path}: {most} frames are completed at a time, to keep to {words_of(allowed)} of memory; "
@@ -304,7 +305,7 @@ def _of_clip(request, method, config, incomplete, seen, copied):
                     thin=seen.coverage.thin,
                     apart=frames,
                     alike=_alike(seen, channels),
-                    own=not seen.steady or _alike(seen, channels) < channels,
+                    own=own,
                 )
             )
     seconds, space = clip_cost(method, extents)
@@ -340,7 +341,7 @@ def _workers(request, regions, space):
     return workers
 
 
-def _planes(request, method, config, incomplete, seen, most, undivided):
+def _planes(request, method, config, incomplete, seen, most, own, undivided):
     """Tiles of all frames, where whole frames in their usual number would take more memory than a region may; else
     nothing.
     """
@@ -361,8 +362,7 @@ def _planes(request, method, config, incomplete, seen, most, undivided):
     frames = wanted + 2 * method.context
     if (
         request.region is None
-        and clip_cost(method, [Extent(frames * entries, frames * int(seen.counts.max()), apart=frames)])[1]
-        <= REGION_BYTES
+        and clip_cost(method, [_frames(frames, entries, int(seen.counts.max()), own)])[1] <= REGION_BYTES
     ):
         return []
     for side in CLIP_SIDES if request.region is None else (request.region,):
@@ -372,12 +372,17 @@ def _planes(request, method, config, incomplete, seen, most, undivided):
         if request.region is not None:
             return planes
         least = min(wanted, LEAST_FRAMES) + 2 * method.context
-        if clip_cost(method, [Extent(least * max(sizes), least * max(sizes), apart=least)])[1] <= CLIP_BYTES:
+        if clip_cost(method, [_frames(least, max(sizes), max(sizes), own)])[1] <= CLIP_BYTES:
             break
     return planes if max(sizes) < entries else []
 
 
-def _usual_length(method, entries, densest, allowed=None):
+def _frames(count, entries, missing, own):
+    """`Extent` of so many frames, each of as many entries and missing ones; `own`: the holes differ."""
+    return Extent(count * entries, count * missing, apart=count, own=own)
+
+
+def _usual_length(method, own, entries, densest, allowed=None):
     """Frames of a region whose memory stays below `allowed` bytes, or one.
 
     At most `densest` entries of a frame are to be estimated. None: `REGION_BYTES` are allowed.
@@ -385,7 +390,7 @@ def _usual_length(method, entries, densest, allowed=None):
     allowed = REGION_BYTES if allowed is None else allowed
     for most in range(method.chunk, 1, -1):
         frames = most + 2 * method.context
-        _, space = clip_cost(method, [Extent(frames * entries, frames * densest, apart=frames)])
+        _, space = clip_cost(method, [_frames(frames, entries, densest, own)])
         if space <= allowed:
             return most
     return 1
