@@ -174,15 +174,16 @@ COSTS = {
     "tdc_cli.peers.tsvd": Cost(33, 0, 90e6, 100),
     "tdc_cli.peers.spc": Cost(13, 0, 90e6, 60),
     "tdc_cli.methods.opencv": Cost(0.4, 0.5, 80e6, 70),
-    "tdc_cli.methods.linear": Cost(0.1, 0.4, 90e6, 60, corner=15, space_corner=1200),
-    "tdc_cli.methods.nearest": Cost(0.1, 0.1, 80e6, 40),
+    "tdc_cli.methods.linear": Cost(0.1, 0.4, 90e6, 60, corner=18, space_corner=1200),
+    "tdc_cli.methods.nearest": Cost(0.1, 0.1, 80e6, 42),
     "tdc_cli.peers.cp_masked": Cost(6, 0, 90e6, 120),
 }
 
 # Of what works otherwise on clips: 20 frames of 192x108 beneath text (20 s), scratches (8.5 s), a logo (4 s), with 60 %
 # of the entries missing (16 s), and of 176x144 with strokes or text over 13 % of every second one (10 and 16 s), with
 # 60 % of the entries missing (33 s) and under noise (19 and 29 s). What is copied: logos, of 60x40 in 250 frames of
-# 640x360 (120 s) and of 220x90 in 48 frames of 1920x1080 (57 s).
+# 640x360 (120 s) and of 220x90 in 48 frames of 1920x1080 (57 s). Of field: the first with holes of its own in every
+# frame (7 to 20 s), 12 frames of 640x360 beneath such letters (91 s, 541 MiB).
 _COPIED = 8
 _CLIPS = Cost(2, 110, 250e6, 120, start=0.9, most=15, deep=_COPIED)
 CLIP_COSTS = {
