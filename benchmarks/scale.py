@@ -467,10 +467,11 @@ TOLD = (
     (256, 3, "dots", ("field", "auto")),
     (256, 3, "0.6", ("field", "patches", "datc", "halrtc")),
     (256, 3, "0.9", ("field", "patches")),
-    (256, 3, "hole", ("auto", "patches", "exemplar")),
+    (256, 3, "hole", ("field", "auto", "patches", "exemplar")),
     (640, 1, "text", ("field", "patches")),
     (640, 3, "text", ("field", "patches")),
     (640, 3, "scratches", ("field", "patches")),
+    (640, 3, "dots", ("field", "patches")),
     (640, 3, "0.3", ("field", "patches")),
     (640, 3, "0.6", ("field", "patches", "biharmonic")),
     (640, 3, "hole", ("field", "auto", "exemplar")),
@@ -485,7 +486,9 @@ TOLD_CLIPS = (
     (("--mask", SAMPLES / "mask_text_192x108.png"), ("auto", "field")),
     (("--mask", SAMPLES / "mask_scratches_192x108.png"), ("auto",)),
     (("--mask-box", "-40,10,30,20"), ("auto", "exemplar")),
-    (("--missing-ratio", "0.6"), ("auto",)),
+    (("--missing-ratio", "0.6"), ("auto", "field")),
+    (("--missing-ratio", "0.2", "--missing-pattern", "text"), ("field",)),
+    (("--missing-ratio", "0.2", "--missing-pattern", "blocks"), ("field",)),
 )
 
 

@@ -253,8 +253,11 @@ class ClipMeasures:
                 reasons.append(f"ssim is null: the frames are smaller than its {SSIM_WINDOW}x{SSIM_WINDOW} window")
             if metrics["all"]["psnr"] is None:
                 reasons.append("psnr is null: the result is identical to the reference")
-            elif any(frame["psnr"] is None for frame in self._frames):
-                reasons.append("psnr is null for the frames that are identical to the reference")
+            elif alike := sum(frame["psnr"] is None for frame in self._frames):
+                reasons.append(
+                    f"psnr is null for {alike} of {len(self._frames)} frames: they are identical to the reference, as "
+                    "where nothing is missing"
+                )
         return metrics | {"frames": self._frames}, reasons
 
     def _metrics(self):

@@ -27,7 +27,7 @@ from tdc_cli.errors import ConfigError, MaskError, OutputError
 from tdc_cli.media import locks
 from tdc_cli.names import CLIP_PATTERNS
 from tdc_cli.run import division, regions
-from tdc_cli.run.cost import COSTS
+from tdc_cli.run.cost import CLIP_COSTS
 from tdc_cli.run.frame_numbers import frame_numbers, frame_range
 from tdc_cli.run.report import SCHEMA
 from tdc_cli.run.store import Folder
@@ -187,8 +187,9 @@ def test_chunks_of_the_default_method_hold_what_it_looks_at():
 
 def test_memory_decides_how_many_frames_are_completed_at_a_time(run, clip, monkeypatch):
     assert len(json.loads(run("--missing-ratio", 0.3, "--dry-run", "--json").stdout)["chunks"]) == 1
-    each = COSTS["tdc_cli.methods.field"]
-    monkeypatch.setattr(division, "REGION_BYTES", each.space + each.space_each * clip[0].size * 13)
+    each = CLIP_COSTS["tdc_cli.methods.field"]  # with holes of its own in every frame
+    room = (13 * each.space_each + each.space_own) * clip[0].size
+    monkeypatch.setattr(division, "REGION_BYTES", each.space + room)
     told = json.loads(run("--missing-ratio", 0.3, "--dry-run", "--json").stdout)
     assert max(c["stop"] - c["start"] for c in told["chunks"]) <= 13 and len(told["chunks"]) == 2
     assert told["estimate"]["bytes"] <= division.REGION_BYTES
@@ -512,6 +513,34 @@ def test_a_dry_run_tells_chunks_and_cost_and_writes_nothing(run):
     assert sorted(os.listdir()) == before
 
 
+def test_a_dry_run_of_one_frame_names_one_frame(run):
+    shown = run("--missing-ratio", 0.3, "--frames", "3:4", "--dry-run").stdout
+    assert "1 frame to be completed by field" in shown and "one chunk of 1 frame," in shown
+
+
+@pytest.mark.parametrize(
+    "method, why",
+    [
+        ("exemplar", "what is missing lies in deep holes, which are not divided"),
+        ("nearest", "frames are not divided"),
+        ("field", None),
+    ],
+)
+def test_a_region_that_changes_nothing_is_told(tdc, clip, method, why):
+    words = ("--mask-box", "8,6,8,8", "--method", method, "--region", 32, "--dry-run")
+    told = tdc("complete-video", "a.npy", "-o", "b.npy", *words).stderr
+    said = f"tdc: note: a.npy: --region 32 changes nothing: with method {method} {why}\n"
+    assert (said in told) if why else "--region" not in told
+
+
+def test_a_smaller_chunk_is_advised_only_where_it_helps(tdc, folder):
+    np.save("a.npy", np.repeat(moving(40, 1), 6, axis=1).repeat(6, axis=2))
+    words = ("complete-video", "a.npy", "-o", "b.npy", "--missing-ratio", 0.3, *QUICK, "--chunk", 32, "--memory")
+    told = [tdc(*words, size, "--dry-run") for size in ("160M", "130M")]
+    assert [each.exit_code for each in told] == [2, 2]
+    assert ["a smaller --chunk, or a part of it" in each.stderr for each in told] == [True, False]
+
+
 def test_nothing_is_overwritten_unasked(run, clip):
     np.save("b.npy", clip)
     refused(run("--missing-ratio", 0.3), "b.npy: exists already; give --overwrite to replace it")
@@ -599,7 +628,7 @@ def test_a_rate_is_given_to_frames_that_have_none(tdc, clip):
         assert not any("rate" in warning for warning in report["warnings"])
     for name in ("c.mp4", "c.gif"):
         warning = (
-            f"nothing is known of the input's frame rate; {name} shows 25 frames a second; give it by `frame_rate`"
+            f"nothing is known of the input's frame rate; {name} shows 25 frames a second; give it by --frame-rate"
         )
         assert warning in report_of(completed("frames", name, "--json"))["warnings"]
         assert read_clip(name).times == tuple(Fraction(k, 25) for k in range(FRAMES))

@@ -201,9 +201,9 @@ def test_a_box_is_missing_in_pictures_and_clips(tdc, boxes, rows, columns):
 def test_a_box_that_reaches_beyond_the_picture_is_cut_with_a_note(complete):
     cut = complete("--mask-box", "20,15,10,10", "--mask-box", "0,0,4,4", "--json")
     assert report_of(cut)["missing"]["pixels"] == 4 * 5 + 4 * 4
-    notes = [text for text in report_of(cut)["warnings"] if "mask_box" in text]
+    notes = [text for text in report_of(cut)["warnings"] if "--mask-box" in text]
     beyond = "rows 15 to 19 and columns 20 to 23 are missing"
-    assert notes == [f"a.png: `mask_box` 20,15,10,10 reaches beyond its 24x20 pixels: {beyond}"]
+    assert notes == [f"a.png: --mask-box 20,15,10,10 reaches beyond its 24x20 pixels: {beyond}"]
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_a_box_that_reaches_beyond_the_picture_is_cut_with_a_note(complete):
         (["--mask-box", "0,0,100%,100%"], "a.png: the boxes cover every pixel: nothing is left to complete from"),
         (
             ["--mask-box", "0,0,5,5", "--mask", "m.png"],
-            "--mask and --mask-box exclude each other: holes are said in one way",
+            "--mask and --mask-box exclude each other: holes are said in one way; paint the boxes into the mask",
         ),
     ],
 )

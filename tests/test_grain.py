@@ -87,7 +87,7 @@ def test_metrics_are_of_the_estimate_and_the_report_says_so(tdc, hole):
     how = ("--reference", "p.png", "--json", "--overwrite")
     plain, grain = (report_of(fill(tdc, "o.png", *how, *more)) for more in ((), ("--grain",)))
     assert plain["metrics"] == grain["metrics"]
-    assert grain["warnings"] == ["`grain`: the metrics are of the estimates without it"]
+    assert grain["warnings"] == ["--grain: the metrics are of the estimates without it"]
     assert plain["warnings"] == []
 
 

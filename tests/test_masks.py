@@ -269,3 +269,16 @@ def test_a_dry_run_says_where_the_holes_come_from(tdc, options, words):
     )
     planned = json.loads(tdc("complete-image", "x.png", "-o", "y.png", *QUICK, *options, "--dry-run", "--json").stdout)
     assert planned["missing"]["count"] == 48
+
+
+def test_nearly_all_is_not_called_all_and_json_names_options_as_the_command_line_does(tdc, folder):
+    Image.new("L", (64, 64), 100).save("a.png")
+    mask = np.full((64, 64), 255, np.uint8)
+    mask[5, 7] = 0
+    Image.fromarray(mask).save("m.png")
+    words = ("complete-image", "a.png", "-o", "b.png", "--mask", "m.png", "--method", "nearest")
+    told = tdc(*words, "--dry-run")
+    assert "4095 of 4096 pixels missing (more than 99.9%)" in told.stdout
+    planned, done = (json.loads(tdc(*words, *more, "--json").stdout)["warnings"] for more in (["--dry-run"], []))
+    marked = "mask m.png marks more than 99.9% of the pixels as missing; white = missing: if it is meant"
+    assert planned == done == [f"{marked} the other way round, use --invert-mask"]

@@ -489,7 +489,7 @@ def test_warnings_name_options_as_the_command_line_does(complete, folder):
     soft[4, 10:14] = 60
     Image.fromarray(soft).save("soft.png")
     told = report_of(complete("--mask", "soft.png", "--html", "page.html", "--json"))
-    assert "`mask_dilate=2`" in told["warnings"][0]
+    assert "--mask-dilate 2" in told["warnings"][0]
     text = Parsed((folder / "page.html").read_text(encoding="utf-8")).text
     assert "if a rim of the damage stays, give --mask-dilate 2" in text and "`" not in text
 

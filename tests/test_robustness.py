@@ -232,6 +232,13 @@ def test_a_folder_that_cannot_be_written_to_is_found_before_any_work(read_only, 
     assert (done.returncode, done.stderr) == (2, f"tdc: {name}: folder home is not writable; name another place\n")
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no such folder here")
+def test_a_folder_of_the_system_is_refused_before_any_work(tdc):
+    done = tdc(*COMPLETE[:2], "-o", "/proc/b.png", *COMPLETE[4:], "--missing-ratio", "0.2", "--dry-run")
+    told = "folder /proc is the system's own and takes no files; name another place"
+    assert (done.exit_code, done.stderr) == (2, f"tdc: /proc/b.png: {told}\n")
+
+
 def test_a_read_only_package_and_home_are_no_hindrance(read_only):
     done = read_only("-m", "tdc_cli", *COMPLETE, "--missing-ratio", "0.2", "--panel", "p.png", "-q")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -471,3 +471,30 @@ def test_channels_with_the_same_holes_cost_what_one_does_where_each_is_filled_by
         told = report_of(tdc(*words, "--dry-run", "--json"))["estimate"]["seconds"]
         seconds.append(told - cost.COSTS[methods.get(method).module].start)
     assert seconds[1] < less * seconds[0]
+
+
+def test_frames_with_holes_of_their_own_take_the_field_longer_than_the_same_holes_in_all(tdc):
+    told = []
+    for columns in ([40] * 12, range(10, 130, 10)):
+        clip = np.full((12, 96, 160, 3), 0.5)
+        for frame, column in zip(clip, columns, strict=True):
+            frame[30:33, column : column + 20] = np.nan
+        np.save("a.npy", clip)
+        words = ["complete-video", "a.npy", "-o", "b.npy", "--method", "field", "--dry-run", "--json"]
+        told.append(report_of(tdc(*words))["estimate"])
+    same, own = ({"seconds": each["seconds"] - 0.5, "bytes": each["bytes"]} for each in told)
+    assert own["seconds"] > 3 * same["seconds"] and own["bytes"] > same["bytes"]
+
+
+def test_discs_take_patches_longer_than_as_many_scattered_pixels_and_the_field_more_memory(tdc):
+    discs = np.zeros((300, 300), bool)
+    rows, columns = np.mgrid[:300, :300] % 30 - 15
+    discs[rows**2 + columns**2 <= 20] = True
+    told = {}
+    for name, holes in {"discs": discs, "scattered": np.random.default_rng(0).permuted(discs.ravel())}.items():
+        np.save("a.npy", np.where(holes.reshape(300, 300), np.nan, 1.0))
+        for method in ("patches", "field"):
+            words = ["complete-image", "a.npy", "-o", "b.npy", "--method", method, "--dry-run", "--json"]
+            told[name, method] = report_of(tdc(*words))["estimate"]
+    assert told["discs", "patches"]["seconds"] > 1.1 * told["scattered", "patches"]["seconds"]
+    assert told["discs", "field"]["bytes"] > told["scattered", "field"]["bytes"]

@@ -262,7 +262,7 @@ def test_what_makes_no_sense_is_refused_before_any_work(tdc, words, line):
 
 
 def test_unknown_methods_and_parameters_are_refused(run):
-    assert "no method 'dact'; did you mean datc? there are: auto, patches" in run("--methods", "dact").stderr
+    assert "no method 'dact'; did you mean datc? 'tdc methods' lists all" in run("--methods", "dact").stderr
     assert run("--param", "ranks=2").stderr.startswith(
         "tdc: method datc has no parameter 'ranks'; that is for method tmac; it has: a0"
     )

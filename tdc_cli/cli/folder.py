@@ -7,6 +7,7 @@ import click
 
 from .. import interrupts
 from ..compiled import not_kept
+from ..listed import percent
 from ..run.request import worded
 from . import options
 from .progress import shown
@@ -113,7 +114,7 @@ def _tell(records, quiet, verbose):
                 alike.setdefault(_gist(text, record), []).append(_named(text, record))
         for texts in alike.values():
             more = f" (and {len(texts) - 1} more like it)" if len(texts) > 1 else ""
-            echo(f"tdc: warning: {worded(texts[0])}{more}", err=True)
+            echo(f"tdc: warning: {texts[0]}{more}", err=True)
         tell_compilation(
             max(
                 (r.report["timing"]["compile"] for r in records if r.status == "done" and "timing" in r.report),
@@ -122,7 +123,7 @@ def _tell(records, quiet, verbose):
         )
     for record in records:
         if record.error is not None:
-            echo(f"tdc: {worded(record.error)}", err=True)
+            echo(f"tdc: {record.error}", err=True)
         if record.trace is not None and verbose:
             echo(*record.trace.rstrip("\n").split("\n"), err=True)
 
@@ -213,7 +214,7 @@ def _describe(summary, as_json):
         if record.status == "done":
             plan = record.report
             by = f"by mask {plan['missing']['mask']}" if plan["missing"]["mask"] else plan["missing"]["source"]
-            echo(f"{record.path}: {plan['missing']['ratio']:.1%} missing, {by}, to {plan['outputs']['image']}")
+            echo(f"{record.path}: {percent(plan['missing']['ratio'])} missing, {by}, to {plan['outputs']['image']}")
         elif record.status == "skipped":
             echo(f"{record.path}: done already")
     for line in (f"{len(found)} pictures, {cost.in_words(whole)}", *_passed_over(summary)):

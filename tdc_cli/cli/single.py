@@ -133,7 +133,7 @@ def _tell(plan, verbose, dry_run):
     for text in plan.notes:
         echo(f"tdc: note: {worded(text)}", err=True)
     lack = cost.too_much(plan.source.path, plan.bytes)
-    way_out = "give a smaller --chunk" if plan.request.kind == CLIP else "try a part of it"
+    way_out = "give a smaller --chunk" if plan.shrinks else "try a part of it"
     for text in (*plan.warnings, *([f"{lack}; {way_out}"] if lack else [])):
         echo(f"tdc: warning: {worded(text)}", err=True)
     if verbose:
@@ -153,7 +153,7 @@ def _regions(plan):
         count = len({region.first for region in plan.regions})
         longest = max(region.stop - region.start for region in plan.regions)
         chunks = f"{count} chunks of up to {longest} frames, overlaps and all"
-        parts.append(chunks if count > 1 else f"one chunk of {longest} frames")
+        parts.append(chunks if count > 1 else f"one chunk of {longest} frame{'s' * (longest > 1)}")
     if plan.tiled:
         high, wide = (max(stop - start for start, stop in (r.seen[axis] for r in plan.regions)) for axis in (1, 2))
         size = f"{wide}x{high} pixels, margins and all"
@@ -178,7 +178,7 @@ def _describe(plan, as_json):
         changed = sum(plan.changed(number) for number in range(source.count))
         line = (
             f"{source.path}: {source.count} frames of {source.shape[1]}x{source.shape[0]}, {lacks}, "
-            f"{changed} frames to be completed by {plan.method.name}"
+            f"{changed} frame{'s' * (changed != 1)} to be completed by {plan.method.name}"
         )
     else:
         which = {"mask": missing["mask"], "color": plan.request.mask_color}.get(missing["source"])
@@ -194,7 +194,7 @@ def _tell_done(plan, report, as_json, quiet):
     """Print what came out: warnings that came up during the work, and the report or its summary."""
     if not quiet:
         for text in report.warnings[len(plan.notes) + len(plan.warnings) :]:
-            echo(f"tdc: warning: {worded(text)}", err=True)
+            echo(f"tdc: warning: {text}", err=True)
         tell_compilation(report.timing["compile"])
     if as_json:
         click.echo(report.to_json().encode(errors="backslashreplace"), nl=False)

@@ -36,7 +36,7 @@ class Factored(Window):
         super().__init__(values, observed, exponent, cell)
         self.alike, self.missing = len(values), ~observed[0]
         self.shifts = (DELTA * cell**2, *[EPSILON * cell**2] * (int(exponent) - 1))
-        self.factors, self.system = factors, None
+        self.factors = factors
 
     def set_parameters(self, covariance, noise):
         """Make the posterior that of `covariance` (C, C); the `noise` variance is 0."""
@@ -100,8 +100,11 @@ class Factors:
         key = missing.shape, np.packbits(missing).tobytes(), shifts
         last, system = self._last
         if key != last:
+            own = threading.get_ident() == self._thread
+            if own:  # gives its memory back before the next one takes as much
+                self._last = system = None, None
             system = _System([self._shifted(missing.shape, shift) for shift in shifts], np.flatnonzero(missing))
-            if threading.get_ident() == self._thread:
+            if own:
                 self._last = key, system
         return system
 

@@ -60,7 +60,7 @@ class Learner:
         # An extrapolation may leave what every iteration keeps to; of equal channels S would be singular.
         return (vectors * np.maximum(values, RIDGE * values.mean())) @ vectors.T, noise
 
-    def settle(self, run):
+    def settle(self):
         """Covariance where every pixel is observed in all channels or in none, and without noise.
 
         There the posterior mean m does not depend on S, and the most likely S is ``m^T Q m / n``, n the number of
@@ -70,9 +70,10 @@ class Learner:
         if not seen:  # a group of channels without any data has nothing to learn from
             return
         covariance, _ = self.unpacked()
-        for window in self.windows:
+        for k, window in enumerate(self.windows):
             window.set_parameters(covariance, 0.0)
-        run(self._improve_mean, range(len(self.windows)))
+            self._improve_mean(k)
+            window.system = None  # all factors at once would be most of the memory
         fitted = sum(w.spread(w.values + m) for w, m in zip(self.windows, self.means))
         self.parameters = self._pack(_ridged(fitted / seen), None)
 

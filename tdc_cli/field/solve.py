@@ -181,7 +181,7 @@ def _learnt(parts, noise_variance, exponent, channel_covariance, steps, factors,
         learner = Learner(windows, start, noise, np.random.default_rng(k))
         at_once = steps and noise == 0 and all(window.together for window, _ in windows)
         if at_once:
-            learner.settle(run)
+            learner.settle()
         for step in range(0 if at_once else steps):
             moved = learner.round(run)
             monitor(k * steps + step + 1, total, "channel covariance")

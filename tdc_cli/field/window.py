@@ -55,6 +55,8 @@ class Window:
         Side of what is a pixel here, in pixels of the picture.
     """
 
+    system = None  # of a window that is solved by a factor
+
     def __init__(self, values, observed, exponent, cell=1):
         kind = np.float64 if values.size <= DOUBLE else np.float32
         self.observed = observed

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ConfigError, MaskError, MaskSizeError
+from ..listed import percent
 from ..names import WHITE
 
 # A mask pixel nearer to black than this, of 255, is black but for compression.
@@ -166,7 +167,7 @@ def nothing_marked(what, top, threshold):
 def much_marked(name, share, of, meaning, invert):
     """A warning for a mask that may be meant the other way round: it marks more than half of its pixels or entries."""
     other = "leave out `invert_mask`" if invert else "use `invert_mask`"
-    text = f"mask {name} marks {share:.1%} of the {of} as missing; {meaning}: if it is meant the other way round"
+    text = f"mask {name} marks {percent(share)} of the {of} as missing; {meaning}: if it is meant the other way round"
     return f"{text}, {other}"
 
 

@@ -84,6 +84,8 @@ def hindrance(path):
         return f"{there} is a file, no folder; name another place"
     if not os.access(there, os.W_OK):
         return f"folder {there} is not writable; name another place"
+    if not os.path.exists(path) and there.resolve().parts[1:2] in (("proc",), ("sys",)):
+        return f"folder {there} is the system's own and takes no files; name another place"
     return None
 
 

@@ -397,8 +397,8 @@ def get(name):
     Raises
     ------
     ConfigError
-        No such method; the text names the ones there are.
+        No such method; the text names those that may be meant.
     """
     if name not in REGISTRY:
-        raise ConfigError(f"no method '{name}'; {likely(name, REGISTRY)}")
+        raise ConfigError(f"no method '{name}'; {likely(name, REGISTRY, 'tdc methods')}")
     return REGISTRY[name]

@@ -210,10 +210,8 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     schedule = schedule_for(observed, config, wanted)
     windows = validation_windows(observed, rng, wanted) if config.calibrate or config.start == "auto" else []
     worth = _worth(observed, wanted, left_out)
-    alone = schedule.deep and left_out is None
-    least = TUNED.least_missing_deep if alone else TUNED.least_missing_global
-    hopeless = max(values.shape[:2]) > TUNED.longest_global or worth.mean() < least
-    if config.start == "auto" and (len(windows) > 1 or hopeless):
+    deep = schedule.deep and left_out is None
+    if config.start == "auto" and not _tries_global(config, values.shape, worth.mean(), len(windows) <= 1, deep):
         config = replace(config, start="field")
         windows = windows if config.calibrate else []
     squares = len(windows) if len(windows) > 1 else 0
@@ -256,6 +254,15 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
         held_out=_verdict(errors, spreads, noise, rng),
         warnings=calibrate.uncalibrated(scale, errors),
     )
+
+
+def _tries_global(config, shape, missing, whole, deep):
+    """Whether the global model is tried on a picture of `shape` (H, W, ...): where it is asked for, and by itself where
+    that much is `missing` and the `whole` is validated in one piece; `deep`: of deep holes less will do.
+    """
+    least = TUNED.least_missing_deep if deep else TUNED.least_missing_global
+    fit = whole and max(shape[:2]) <= TUNED.longest_global and missing >= least
+    return config.start == "global" or (config.start == "auto" and bool(fit))
 
 
 def _completed_part(values, observed, wanted, config, part, monitor, left_out):
@@ -519,7 +526,6 @@ def warm_up(shape, config, missing):
     values = rng.random((12, 12, 2))
     for share in (0.3, 0.95, *([0.05] if missing > TUNED.sparse else [])):
         complete(values, rng.random(values.shape) < share, Config(passes=1), rng=rng)
-    is_tried = missing >= TUNED.least_missing_deep and max(shape[:2]) <= TUNED.longest_global and in_one_piece(shape)
-    if config.frames is None and (config.start == "global" or (config.start == "auto" and is_tried)):
+    if config.frames is None and _tries_global(config, shape, missing, in_one_piece(shape), deep=True):
         tiny = values[..., : len(shape) - 1]  # of a grey picture one channel
         _global(tiny, rng.random(tiny.shape) < 0.5, TRIALS[0], rng)

@@ -106,7 +106,7 @@ def share(method, config, samples, *, span, rng, monitor=silent):
     return method.load().share(samples, in_unit(config, unit), rng=rng, monitor=monitor)
 
 
-def solve(method, config, values, observed, *, rng, monitor=silent, span=None, wanted=None, **further):
+def solve(method, config, values, observed, *, rng, monitor=silent, span=None, wanted=None, shares=False, **further):
     """Complete a tensor.
 
     Parameters
@@ -126,6 +126,8 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, w
     wanted : (n_1, ..., n_K) ndarray of bool, or None
         Missing entries whose estimates matter; None: all. Methods that can do so spend no work on others, and of what
         they say there nothing is looked at here.
+    shares : bool
+        Whether entries are shares of a range, 0 to 1.
     **further
         Keywords that this method takes beyond those of all methods; of what is said outside of `used` nothing is looked
         at either.
@@ -175,6 +177,7 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, w
         raise NumericalError(f"method {method.name} gave {bad} values that are not finite; try another method")
     if not plain:
         done = in_data(done, config, unit)
+    done = _as_wide_as_known(done, values, observed, 0.5 if shares else unit.size or 1.0, unit)
     if low == high:  # whose estimates a method that samples would scatter around it
         done = replace(done, mean=np.full(values.shape, low))
     parameters = asdict(given) | done.parameters
@@ -187,6 +190,28 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, w
         )
         done = replace(done, warnings=(*done.warnings, f"{text}; try another method"))
     return replace(done, warnings=(*done.warnings, *_slices_of_zero(method, done.mean, observed, asked)))
+
+
+def _as_wide_as_known(done, values, observed, widest, unit):
+    """`done` with standard deviations of missing entries no smaller than that of all that is known, or `widest` if that
+    is one pixel, where less than half is known and too little to calibrate them: how entries vary was learnt from so
+    few that it may be anything. `values` are in `unit`.
+    """
+    if done.held_out is None or 2 * np.count_nonzero(observed) >= observed.size:
+        return done
+    from ..patches.calibrate import FEWEST  # which methods that hold out have loaded
+
+    if done.held_out["count"] >= FEWEST:
+        return done
+    pixels = np.count_nonzero(observed.reshape(*observed.shape[:2], -1).any(axis=2))
+    least, widened = unit.scaled(values[observed].std()) if pixels > 1 else widest, ~observed
+    if done.invented is not None:
+        height, width, *frames = done.invented.shape
+        channels = (1,) * (observed.ndim - done.invented.ndim)
+        widened &= ~done.invented.reshape(height, width, *channels, *frames)
+    told = {name: getattr(done, name) for name in ("sd", "predictive_sd")}
+    return replace(done, **{name: sizes if sizes is None else np.where(widened, np.maximum(sizes, least), sizes)
+                            for name, sizes in told.items()})  # fmt: skip
 
 
 def _slices_of_zero(method, mean, observed, wanted):

@@ -19,6 +19,7 @@ from .execute import run as complete_one
 from .plan import prepare
 from .pool import Processes, completed
 from .report import Report
+from .request import worded
 from .summary import Record
 from .threads import available
 
@@ -73,7 +74,9 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
         In the order of the batch.
     """
     records = {
-        i: Record(str(task.path), "failed", task.error) for i, task in enumerate(batch.tasks) if task.error is not None
+        i: Record(str(task.path), "failed", worded(task.error))
+        for i, task in enumerate(batch.tasks)
+        if task.error is not None
     }
     failed = len(records)
     # Looked for here too, so that going on with the last of many files does not start processes in vain.
@@ -99,7 +102,7 @@ def run(batch, *, dry=False, jobs=1, threads=1, fail_fast=False, monitor=methods
 
     try:
         for i, record in _worked_on(todo(), executor, jobs, ahead):
-            records[i] = record or Record(str(batch.tasks[i].path), "failed", f"{batch.tasks[i].path}: {LOST}")
+            records[i] = record or Record(str(batch.tasks[i].path), "failed", f"{batch.tasks[i].path}: {worded(LOST)}")
             failed += records[i].status == "failed"
             monitor(len(records), len(batch.tasks), f"files, {failed} failed" if failed else "files")
     finally:
@@ -147,7 +150,7 @@ def _guarded(request, work):
                 f"unexpected {type(error).__name__}: {error}; run again with -v for the traceback",
                 traceback.format_exc(),
             )
-    text = " ".join(text.split())
+    text = " ".join(worded(text).split())
     return Record(path, "failed", text if " ".join(path.split()) in text else f"{path}: {text}", trace=trace)
 
 

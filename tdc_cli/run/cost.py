@@ -23,17 +23,20 @@ class Cost:
         Microseconds for every entry, for every missing entry.
     start : float
         Seconds of a run before the work: interpreter, libraries, compiled code.
-    near : float
+    near, near_compact : float
         Microseconds for every entry that lies near a missing one, within a patch or so, of methods that work on all of
-        a patch.
+        a patch; the second where what is missing hangs together, since patches are larger there.
     thin : float or None
         In place of `near`, `first` and `drafted` beneath thin strokes, for every missing entry; None: the same.
     rim : float
         In place of `near`, `first` and `drafted` at the rim of deep holes, for as many entries as are near missing ones
         and not inside of them, and at most as many as are.
     together : float or None
-        In place of `each` and `missing` where all channels miss the same pixels, strokes or less than `FEW` of them,
-        for every pixel, and `APPLIED` times as much in a region, where nothing is learnt; None: the same.
+        In place of `each` and `missing` where all channels, and frames, miss the same pixels, for every pixel, and
+        `APPLIED` times as much in a region, where nothing is learnt; None: the same.
+    solid : float
+        Beside `together` for every missing pixel but those of thin strokes, of frames those of one alone; else for
+        every missing entry that hangs together with others, in place of `missing`.
     most : float
         Of clips, of all microseconds for missing entries at most so many for every entry: patches that many of them
         touch are worked on once.
@@ -56,6 +59,11 @@ class Cost:
     space_each, space_missing, space_corner : float
         Bytes for every entry, for every missing entry, for every known entry beside one; of methods that complete one
         channel after the other, of one channel.
+    space_solid : float
+        Bytes for every missing pixel that `solid` counts beside `together` and that hangs together with others, up to
+        `FACTORED` of them.
+    space_own : float
+        Bytes for every entry of a frame of a clip, up to `WINDOWED`, where frames or channels have holes of their own.
     space_deep : float
         Bytes for every entry that deep holes are filled from, beside those of `space_each`; these are up to
         `SURROUNDINGS` times as many as are in such holes.
@@ -71,14 +79,18 @@ class Cost:
     start: float = 0.5
     small: float | None = None
     near: float = 0.0
+    near_compact: float = 0.0
     thin: float | None = None
     rim: float = 0.0
     together: float | None = None
+    solid: float = 0.0
     most: float = math.inf
     deep: float = 0.0
     corner: float = 0.0
     coupled: float = 0.0
     space_corner: float = 0.0
+    space_solid: float = 0.0
+    space_own: float = 0.0
     space_deep: float = 0.0
 
 
@@ -97,12 +109,14 @@ class Extent:
         Entries near missing ones, these too; None: all.
     corners : float
         Known entries beside missing ones.
-    thin : bool
-        Whether the holes are thin strokes.
+    compact, thin : bool
+        Whether what is missing hangs together, and whether it is thin strokes.
     apart : int
         Channels; of a clip frames. A method that completes one after the other holds no more than one at a time.
     alike : int
         Those of them that have the same holes and are worked on together.
+    own : bool
+        Whether channels, or frames, have holes of their own.
     """
 
     entries: float
@@ -111,9 +125,11 @@ class Extent:
     deep: float = 0.0
     near: float | None = None
     corners: float = 0.0
+    compact: bool = False
     thin: bool = False
     apart: int = 1
     alike: int = 1
+    own: bool = False
 
     def part(self, share):
         """As much of all as this share of the entries has."""
@@ -127,7 +143,8 @@ class Extent:
 _THROUGH, _PACKED, _MEASURED = 0.01, 0.04, 0.4
 FIRST = 250_000
 SAMPLED = 4 * 256**2  # as `patches.schedule.TUNED`
-FEW, APPLIED = 0.25, 0.25
+APPLIED = 0.25
+FACTORED, WINDOWED = 40_000, 3 * 320**2  # as `field.factored.MOST_MISSING`, and three channels of a window
 FILLED, FILLED_UP = 2.2, 6.5
 SURROUNDINGS = 12  # a square with its side on each side, and the margin of patches
 ONE_CHANNEL = 0.75  # of `near`: patches of one channel have fewer entries, and covariances with them
@@ -138,9 +155,9 @@ SMALL = 100_000  # as `methods.datc.SMALL`
 # Those of biharmonic, linear and nearest: 2048x2048 beneath letters and 1024x1024 with 30 % of the entries missing.
 # Small ones of datc: two tensors of 10,000 and 40,000 entries and a picture of 128x128, which took 420 to 1600 each.
 # From `fbcp` on: pictures of 256x256 or 512x512 with half of the pixels missing alone.
-_PATCHES = Cost(2, 0, 250e6, 100, start=0.9, first=8, drafted=10, near=20, thin=80)
+_PATCHES = Cost(2, 0, 250e6, 100, start=0.9, first=8, drafted=10, near=20, near_compact=35, thin=80)
 COSTS = {
-    "tdc_cli.methods.field": Cost(3.5, 4.5, 125e6, 70, together=3),
+    "tdc_cli.methods.field": Cost(3.5, 4.5, 125e6, 70, together=3, solid=20, space_solid=850),
     "tdc_cli.methods.biharmonic": Cost(0.1, 3, 80e6, 40, 900, coupled=0.16),
     "tdc_cli.methods.exemplar": Cost(0.5, 38, 200e6, 60, 300, start=0.7, deep=38),
     "tdc_cli.methods.auto": replace(_PATCHES, rim=80, deep=65, space_deep=60),
@@ -157,21 +174,23 @@ COSTS = {
     "tdc_cli.peers.tsvd": Cost(33, 0, 90e6, 100),
     "tdc_cli.peers.spc": Cost(13, 0, 90e6, 60),
     "tdc_cli.methods.opencv": Cost(0.4, 0.5, 80e6, 70),
-    "tdc_cli.methods.linear": Cost(0.1, 0.4, 90e6, 60, corner=15, space_corner=1200),
-    "tdc_cli.methods.nearest": Cost(0.1, 0.1, 80e6, 40),
+    "tdc_cli.methods.linear": Cost(0.1, 0.4, 90e6, 60, corner=18, space_corner=1200),
+    "tdc_cli.methods.nearest": Cost(0.1, 0.1, 80e6, 42),
     "tdc_cli.peers.cp_masked": Cost(6, 0, 90e6, 120),
 }
 
 # Of what works otherwise on clips: 20 frames of 192x108 beneath text (20 s), scratches (8.5 s), a logo (4 s), with 60 %
 # of the entries missing (16 s), and of 176x144 with strokes or text over 13 % of every second one (10 and 16 s), with
 # 60 % of the entries missing (33 s) and under noise (19 and 29 s). What is copied: logos, of 60x40 in 250 frames of
-# 640x360 (120 s) and of 220x90 in 48 frames of 1920x1080 (57 s).
+# 640x360 (120 s) and of 220x90 in 48 frames of 1920x1080 (57 s). Of field: the first with holes of its own in every
+# frame (7 to 20 s), 12 frames of 640x360 beneath such letters (91 s, 541 MiB).
 _COPIED = 8
 _CLIPS = Cost(2, 110, 250e6, 120, start=0.9, most=15, deep=_COPIED)
 CLIP_COSTS = {
     "tdc_cli.methods.auto": _CLIPS,
     "tdc_cli.methods.patches": _CLIPS,
     "tdc_cli.methods.exemplar": replace(COSTS["tdc_cli.methods.exemplar"], each=2, missing=_COPIED, deep=_COPIED),
+    "tdc_cli.methods.field": replace(COSTS["tdc_cli.methods.field"], each=5, solid=25, space_own=400),
 }
 
 
@@ -228,10 +247,13 @@ def _cost(each, method, extent, learns=True):
     apart, alike = (extent.apart, extent.alike) if method.by_channel else (1, 1)
     rate = each.each if each.small is None or entries > SMALL else each.small
     size = entries if extent.worked is None else extent.worked
-    of_each = max(each.missing, each.coupled * (missing / entries) ** 3 * math.sqrt(missing / apart))
+    least = each.solid if each.solid and extent.compact else each.missing
+    of_each = max(least, each.coupled * (missing / entries) ** 3 * math.sqrt(missing / apart))
     of_missing = min(of_each * (missing - extent.deep), each.most * entries) + each.deep * extent.deep
-    if each.together is not None and (extent.thin or (extent.alike > 1 and missing < FEW * entries)):
-        work = each.together * (1 if learns else APPLIED) * size / extent.alike
+    solid = 0.0
+    if each.together is not None and not extent.own:
+        solid = 0.0 if extent.thin else missing / max(extent.alike, extent.apart)
+        work = each.together * (1 if learns else APPLIED) * size / extent.alike + each.solid * solid
     else:
         work = rate * size + (of_missing + each.corner * extent.corners) / alike
     beside = max(0, near - extent.deep)
@@ -240,7 +262,8 @@ def _cost(each, method, extent, learns=True):
     if extent.thin and each.thin is not None:
         work += each.thin * missing
     else:
-        work += (ONE_CHANNEL if extent.apart == 1 else 1) * each.near * (beside - rim)
+        near = each.near_compact if extent.compact else each.near
+        work += (ONE_CHANNEL if extent.apart == 1 else 1) * near * (beside - rim)
         if learns and not rim:
             sampled = SAMPLED * extent.apart
             work += each.first * min(size, FIRST) + (each.drafted * sampled if size > sampled else 0.0)
@@ -248,6 +271,8 @@ def _cost(each, method, extent, learns=True):
     filled = 1.0
     if each.coupled and 2 * missing > entries:
         filled = FILLED + (FILLED_UP - FILLED) * min(max((missing / entries - 0.7) / 0.25, 0.0), 1.0)
+    space += each.space_solid * extent.compact * min(solid, FACTORED)
+    space += each.space_own * extent.own * min(entries / extent.apart, WINDOWED)
     space += each.space_deep * min(entries, SURROUNDINGS * extent.deep)
     space += (filled * each.space_missing * missing + each.space_corner * extent.corners) / apart
     return 1e-6 * work, space

@@ -1,5 +1,7 @@
 """What a run would do, before it begins."""
 
+from .request import worded
+
 
 def describe(plan):
     """What a run would do, ready for JSON.
@@ -26,4 +28,5 @@ def describe(plan):
         ]
     said["workers"] = plan.workers
     outputs = {name: str(path) for name, path in plan.request.outputs.items()}
-    return said | {"outputs": outputs, "warnings": [*plan.notes, *plan.warnings], "estimate": plan.estimate}
+    told = [worded(text) for text in (*plan.notes, *plan.warnings)]
+    return said | {"outputs": outputs, "warnings": told, "estimate": plan.estimate}

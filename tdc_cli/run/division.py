@@ -92,7 +92,7 @@ def _of_frame(request, method, config, incomplete, seen, copied):
     source, entries, known = incomplete.source, incomplete.entries, estimates_known(config)
     count, allowed = int(seen.counts[0]), budget(request.memory)
     box = ((0, 1), *((0, n) for n in source.shape[:2]))
-    everything = Extent(entries, count) if seen.coverage is None else _extent(seen, source, box[1:], known)
+    everything = Extent(entries, count, own=True) if seen.coverage is None else _extent(seen, source, box[1:], known)
     beside = _beside(request, method, incomplete)
     seconds, space = cost(method, everything)
     seconds += beside
@@ -112,7 +112,6 @@ def _of_frame(request, method, config, incomplete, seen, copied):
         return whole
     held, before = _held(request, method, config, incomplete)
     undivided = whole_boxes(seen.undivided, margin, copied=copied)
-
     entire = [_extent(seen, source, plane, known) for _, plane in undivided]
 
     def cut(side):
@@ -215,9 +214,11 @@ def _extent(seen, source, plane, known=False):
         deep=deep,
         near=size if known else seen.coverage.near(*plane),
         corners=min(observed, seen.coverage.corners(missing)),
+        compact=seen.coverage.compact,
         thin=seen.coverage.thin,
         apart=channels,
         alike=_alike(seen, channels),
+        own=_alike(seen, channels) < channels,
     )
 
 
@@ -264,9 +265,10 @@ def _of_clip(request, method, config, incomplete, seen, copied):
     known = estimates_known(config)
     changed = np.arange(incomplete.begin, incomplete.end) if known else np.flatnonzero(seen.counts)
     estimated = np.full(source.count, entries) if known else seen.counts
-    most, allowed = request.chunk or _usual_length(method, entries, int(estimated.max())), budget(request.memory)
+    own, allowed = not seen.steady or _alike(seen, channels) < channels, budget(request.memory)
+    most = request.chunk or _usual_length(method, own, entries, int(estimated.max()))
     undivided = whole_boxes(seen.undivided, method.margin(config) or 0, BESIDE, copied)
-    planes = _planes(request, method, config, incomplete, seen, most, undivided)
+    planes = _planes(request, method, config, incomplete, seen, most, own, undivided)
     densest, total = int(seen.counts.max()), max(1, int(seen.counts.sum()))
     shares = [seen.coverage.within(*plane)[0] / total for _, plane in planes]
     notes = []
@@ -275,10 +277,10 @@ def _of_clip(request, method, config, incomplete, seen, copied):
         for plane, share in zip(planes, shares, strict=True):
             size = channels * _pixels(plane[1])
             sizes.append((size, densest * share, UNDIVIDED_BYTES) if plane in undivided else (size, size, CLIP_BYTES))
-        usual = min(_usual_length(method, *size) for size in sizes)
+        usual = min(_usual_length(method, own, *size) for size in sizes)
         most = usual
         if allowed is not None:
-            most = min(_usual_length(method, size, densest, min(space, allowed)) for size, densest, space in sizes)
+            most = min(_usual_length(method, own, size, dense, min(space, allowed)) for size, dense, space in sizes)
         if most < min(usual, incomplete.end - incomplete.begin):
             notes.append(
                 f"{source.path}: {most} frames are completed at a time, to keep to {words_of(allowed)} of memory; "
@@ -299,26 +301,36 @@ def _of_clip(request, method, config, incomplete, seen, copied):
                     missing,
                     deep=_deep(seen, frames * channels, missing, plane),
                     corners=seen.coverage.corners(missing),
+                    compact=seen.coverage.compact,
                     thin=seen.coverage.thin,
                     apart=frames,
                     alike=_alike(seen, channels),
+                    own=own,
                 )
             )
     seconds, space = clip_cost(method, extents)
     seconds += _beside(request, method, incomplete)
-    _check_clip(request, source, space)
+    _check_clip(request, method, source, extents, space)
     if planes:
         regions = tiled(regions, planes)
+    if request.region not in (None, "whole") and all(plane in undivided for plane in planes):
+        why = "what is missing lies in deep holes, which are not divided" if planes else "frames are not divided"
+        notes.append(f"{source.path}: `region={request.region}` changes nothing: with method {method.name} {why}")
     return Division(regions, bool(planes), _workers(request, regions, space), seconds, space, tuple(notes))
 
 
-def _check_clip(request, source, space):
+def _check_clip(request, method, source, extents, space):
     """Refuse regions of a clip that take more memory than the user has named."""
-    if request.memory is not None and space > budget(request.memory):
-        raise InputError(
-            f"{source.path}: takes about {words_of(space)} of memory, and may take {words_of(budget(request.memory))}; "
-            f"give {_more(space)}, a smaller `chunk`, or a part of it"
-        )
+    allowed = budget(request.memory)
+    if request.memory is None or space <= allowed:
+        return
+    fewest = 1 + 2 * method.context
+    least = clip_cost(method, [each.part(min(1.0, fewest / each.apart)) for each in extents])[1]
+    chunk = ", a smaller `chunk`," if least <= allowed else ""
+    raise InputError(
+        f"{source.path}: takes about {words_of(space)} of memory, and may take {words_of(allowed)}; give "
+        f"{_more(space)}{chunk} or a part of it"
+    )
 
 
 def _workers(request, regions, space):
@@ -329,7 +341,7 @@ def _workers(request, regions, space):
     return workers
 
 
-def _planes(request, method, config, incomplete, seen, most, undivided):
+def _planes(request, method, config, incomplete, seen, most, own, undivided):
     """Tiles of all frames, where whole frames in their usual number would take more memory than a region may; else
     nothing.
     """
@@ -350,8 +362,7 @@ def _planes(request, method, config, incomplete, seen, most, undivided):
     frames = wanted + 2 * method.context
     if (
         request.region is None
-        and clip_cost(method, [Extent(frames * entries, frames * int(seen.counts.max()), apart=frames)])[1]
-        <= REGION_BYTES
+        and clip_cost(method, [_frames(frames, entries, int(seen.counts.max()), own)])[1] <= REGION_BYTES
     ):
         return []
     for side in CLIP_SIDES if request.region is None else (request.region,):
@@ -361,12 +372,17 @@ def _planes(request, method, config, incomplete, seen, most, undivided):
         if request.region is not None:
             return planes
         least = min(wanted, LEAST_FRAMES) + 2 * method.context
-        if clip_cost(method, [Extent(least * max(sizes), least * max(sizes), apart=least)])[1] <= CLIP_BYTES:
+        if clip_cost(method, [_frames(least, max(sizes), max(sizes), own)])[1] <= CLIP_BYTES:
             break
     return planes if max(sizes) < entries else []
 
 
-def _usual_length(method, entries, densest, allowed=None):
+def _frames(count, entries, missing, own):
+    """`Extent` of so many frames, each of as many entries and missing ones; `own`: the holes differ."""
+    return Extent(count * entries, count * missing, apart=count, own=own)
+
+
+def _usual_length(method, own, entries, densest, allowed=None):
     """Frames of a region whose memory stays below `allowed` bytes, or one.
 
     At most `densest` entries of a frame are to be estimated. None: `REGION_BYTES` are allowed.
@@ -374,7 +390,7 @@ def _usual_length(method, entries, densest, allowed=None):
     allowed = REGION_BYTES if allowed is None else allowed
     for most in range(method.chunk, 1, -1):
         frames = most + 2 * method.context
-        _, space = clip_cost(method, [Extent(frames * entries, frames * densest, apart=frames)])
+        _, space = clip_cost(method, [_frames(frames, entries, densest, own)])
         if space <= allowed:
             return most
     return 1

@@ -215,6 +215,8 @@ class Survey:
         Pixels that the method completes in one region with those around them, of any frame; None where it has none.
     uncopied : int or None
         The first frame with holes in which no pixel may be copied; None where there is none, or nobody asked.
+    steady : bool
+        Whether all frames that are worked on have the same holes.
     """
 
     counts: np.ndarray
@@ -228,6 +230,7 @@ class Survey:
     coverage: Coverage | None = None
     undivided: np.ndarray | None = None
     uncopied: int | None = None
+    steady: bool = True
 
 
 def survey(incomplete, monitor, by_channel=False, undivided=None, copyable=None):
@@ -253,6 +256,7 @@ def survey(incomplete, monitor, by_channel=False, undivided=None, copyable=None)
     counts, pixels, kept = np.zeros((3, source.count), dtype=np.int64)
     coverage = None if source.mode == "tensor" else Coverage(source.colour_shape, by_channel)
     grey, by_value, whole, uncopied = 0, 0, None, None
+    first, steady = None, True
     low, high = np.inf, -np.inf
     shown = [] if source.full_range else [np.zeros(0)]
     ranged = incomplete.in_time and incomplete.truth is not None and incomplete.truth.dtype.kind == "f"
@@ -261,6 +265,9 @@ def survey(incomplete, monitor, by_channel=False, undivided=None, copyable=None)
         whole_frame, copied = frame.observed.all(), copyable is None or uncopied is not None
         if whole_frame and coverage is not None and frame.inside:
             coverage.add_whole()
+        if frame.inside:
+            first = frame.observed if first is None else first
+            steady = steady and (frame.observed is first or np.array_equal(frame.observed, first))
         for rows in () if whole_frame else row_slices(frame.observed.shape):
             observed, absent = frame.observed[rows], frame.estimated(False, (rows,))
             count = np.count_nonzero(absent)
@@ -289,4 +296,6 @@ def survey(incomplete, monitor, by_channel=False, undivided=None, copyable=None)
     if ranged and np.isfinite([low, high]).all():
         check_size(np.array([low, high]), incomplete.truth.path, "scale it down")
     shown = limits(source.full_range, *shown) if incomplete.in_time else ()
-    return Survey(counts, pixels, kept, grey, by_value, float(low), float(high), shown, coverage, whole, uncopied)
+    return Survey(
+        counts, pixels, kept, grey, by_value, float(low), float(high), shown, coverage, whole, uncopied, steady
+    )

@@ -131,6 +131,7 @@ def _complete(job, values, observed, wanted, truths, monitor):
         monitor=monitor,
         span=job.span,
         wanted=given[2],
+        shares=job.full_range is not None,
         **further,
     )
     if job.fields:

@@ -137,6 +137,11 @@ class Plan:
         return {"seconds": round(self.seconds, 1), "bytes": int(self.bytes)}
 
     @property
+    def shrinks(self):
+        """Whether fewer frames of a clip could be completed at a time."""
+        return self.incomplete.in_time and any(region.end - region.first > 1 for region in self.regions)
+
+    @property
     def described(self):
         """The entry `input` of the report."""
         source = self.source

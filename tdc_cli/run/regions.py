@@ -147,13 +147,16 @@ class Coverage:
         return int(self.changes.sum()) * missing / max(1, int(self.missing.sum()))
 
     @property
-    def thin(self):
-        """Whether what is to be filled are strokes, as `patches.calibrate.are_strokes` has it, of `THIN` pixels at most
-        on the average.
-        """
-        missing, least, most = int(self.missing.sum()), int(self.changes.min()), int(self.changes.max())
+    def compact(self):
+        """Whether what is to be filled hangs together, as `patches.calibrate.are_strokes` has it."""
+        missing, least = int(self.missing.sum()), int(self.changes.min())
         share = missing / max(1, missing + int(self.seen.sum()))
-        return 1 - least / max(1, 2 * missing) > (1 + share) / 2 and 2 * missing <= THIN * most
+        return 1 - least / max(1, 2 * missing) > (1 + share) / 2
+
+    @property
+    def thin(self):
+        """Whether it hangs together in strokes of `THIN` pixels at most on the average."""
+        return self.compact and 2 * int(self.missing.sum()) <= THIN * int(self.changes.max())
 
     def add_whole(self):
         """Take in a frame of which everything is observed."""

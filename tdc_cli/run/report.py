@@ -7,11 +7,11 @@ renamed. Numbers are finite: what has no value is null, and `warnings` says why.
 import json
 import math
 import re
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 
 from ..errors import InputError
+from ..listed import percent
 from ..names import MEASURES, SAID_BY
-from .request import worded
 
 VERSION = "tdc-report/1"
 SETTLED = 0.995  # share of the draws from which on the rank is told without it
@@ -252,10 +252,6 @@ class Report:
         """JSON text, two spaces of indent, with a final newline."""
         return dumps(self.to_dict())
 
-    def worded(self):
-        """The same for people: warnings name options as they are written on the command line."""
-        return replace(self, warnings=[worded(text) for text in self.warnings])
-
     @classmethod
     def from_json(cls, text):
         """Inverse of `to_json`.
@@ -335,7 +331,7 @@ def missing_in_words(described, missing):
         of = pixels * channels
         if count == missing["pixels"] * channels:
             count, of, what = missing["pixels"], pixels, "pixels"
-    return f"{count} of {of} {what} missing ({missing['ratio']:.1%})"
+    return f"{count} of {of} {what} missing ({percent(missing['ratio'])})"
 
 
 def _short(size):

@@ -9,6 +9,7 @@ import numpy as np
 from .. import __version__
 from . import threads
 from .report import Report
+from .request import worded
 
 _OF_ONE = ("rank", "mixture", "diagnostics")
 
@@ -50,6 +51,7 @@ def report(plan, answers, works, measures, timing):
     invented = _sum([fact["invented"] for fact in facts])
     if invented and uncertainty is not None and not uncertainty["mean_sd"]:
         reasons = [*reasons, "all that is known has one colour: an uncertainty of 0 says only that no source differs"]
+    told = (*plan.notes, *plan.warnings, *warnings, *reasons, *_nothing_copied(answers), *_alike(answers))
     # Regions side by side, and those of a run that was interrupted, together take longer than there was.
     seconds = min(sum(fact["seconds"] for each in of_each for fact in each), timing["total"] - timing["write"])
     return compose(
@@ -66,7 +68,7 @@ def report(plan, answers, works, measures, timing):
         metrics=measured,
         timing={"read": plan.spent, "compile": sum(work.compiling for work in works), "complete": seconds, **timing},
         outputs={name: str(path) for name, path in plan.request.outputs.items()},
-        warnings=[*plan.notes, *plan.warnings, *warnings, *reasons, *_nothing_copied(answers), *_alike(answers)],
+        warnings=[worded(text) for text in told],
         variants=[_named(answer.request) for answer in answers] if answers[1:] else None,
         **{name: only[name] for name in _OF_ONE},
     )

@@ -277,7 +277,8 @@ class Request:
 
     report: _PATH | None = option(
         None, section="What else is written", form="path", metavar="PATH", affects_result=False,
-        help={PICTURE: "Write the report, a JSON file. For a folder, this and the next four name folders.",
+        help={PICTURE: "Write the report, a JSON file. Of a folder of pictures PATH is a folder too, here and in the "
+                       "next four options.",
               CLIP: "Write the report, a JSON file.", TENSOR: "Write the report, a JSON file."})  # fmt: skip
     html: _PATH | None = option(
         None, form="path", metavar="PATH", scope=PIXELS, affects_result=False,
@@ -533,7 +534,8 @@ def check(request):
         raise ConfigError("`mask` and `missing_ratio` exclude each other: holes are either given or simulated")
     if said[1:]:
         one, other = sorted(said[:2], key=lambda name: name != "mask_color")
-        raise ConfigError(f"`{one}` and `{other}` exclude each other: holes are said in one way")
+        way = "; paint the boxes into the mask" if {one, other} == {"mask", "mask_box"} else ""
+        raise ConfigError(f"`{one}` and `{other}` exclude each other: holes are said in one way{way}")
     if request.mask_color is not None:
         holes.parse_color(request.mask_color)
     elif request.mask_tolerance:

@@ -56,6 +56,10 @@ class Shot:
             missing=reduced(self.missing, factor),
         )
 
+    def small_picture(self, name):
+        """One of `pictures` as `small` has it."""
+        return reduced(self.pictures[name], reduction(*self.missing.shape, MOST_PIXELS))
+
 
 def take(
     number, time, incomplete, completed, observed, limits, *, sd=None, truth=None, alpha=None, premultiplied=False
@@ -140,7 +144,7 @@ class Evenly:
         """
         for kept in self.chosen:
             if kept.number == shot.number:
-                kept.pictures[name] = shot.small().pictures["completed"]
+                kept.pictures[name] = shot.small_picture("completed")
 
     @property
     def chosen(self):

@@ -99,7 +99,7 @@ class Sink:
         film = page.Film(
             reel, strip.chosen, shares.tolist(), clip.shape[:2], full_range=clip.full_range, transparent=clip.has_alpha
         )
-        return page.clip(report.worded(), film)
+        return page.clip(report, film)
 
 
 def _deviations(clip):

@@ -135,4 +135,4 @@ class Sink:
             variants=tuple(other.shown(other.colour) for other in others),
         )
         traces = plan.store.facts(plan.regions[0])["traces"] if plan.regions else {}
-        return page.run(report.worded(), pictures, traces)
+        return page.run(report, pictures, traces)

@@ -109,7 +109,7 @@ class Reel:
         """
         place = shot.number - self.frames[0].number if self.frames else -1
         if 0 <= place < len(self.frames):
-            picture = shot.small().pictures["completed"]
+            picture = shot.small_picture("completed")
             self.frames[place].pictures[name] = self._keep(self._compressed(Image.fromarray(picture)))
 
     def finish(self):
