@@ -179,6 +179,12 @@ def positions(image, size, stride=3, frames=1, depth=1):
     return (rows[:, None] * image.shape[2] + columns).ravel()
 
 
+def match(image, where, frame, depth, size, window, reach, drift, contrast, found):
+    """The search of `kernels_match`, as its twin is called."""
+    searched = kernels_match.searchable(image, size, contrast)
+    kernels_match.match(searched, where, frame, depth, size, window, reach, drift, found)
+
+
 @pytest.mark.parametrize("count", [0, 8, 24, 32, 40, 72])
 @pytest.mark.parametrize("minus", [0, 3])
 def test_distances(rng, count, minus):
@@ -198,7 +204,7 @@ def test_match(picture, contrast, window):
     where = positions(image, 5)
     found, twin = np.empty((2, len(where), 20), np.int32)
     arguments = 2 * FRAME, 1, 5, window, 0, 0, contrast
-    kernels_match.match(image, where, *arguments, found)
+    match(image, where, *arguments, found)
     reference.match(image, where, *arguments, twin)
     np.testing.assert_array_equal(found, twin)
     np.testing.assert_array_equal(found[:, 0], where)
@@ -212,7 +218,7 @@ def test_match_across_frames(rng, depth, reach, drift):
     where = positions(image, 4, 2, frames=6, depth=depth)
     found, twin = np.empty((2, len(where), 16), np.int32)
     arguments = FRAME, depth, 4, 4, reach, drift, 0.5
-    kernels_match.match(image, where, *arguments, found)
+    match(image, where, *arguments, found)
     reference.match(image, where, *arguments, twin)
     np.testing.assert_array_equal(found, twin)
     frames, rows = np.divmod(found // 17, FRAME)
@@ -228,7 +234,7 @@ def test_match_follows_what_moves(rng):
     for t in range(5):
         image[0, t * 12 + 3 : t * 12 + 3 + size, speed * t : speed * t + size] = thing
     found = np.empty((1, 5), np.int32)
-    kernels_match.match(image, np.array([(2 * 12 + 3) * 24 + 2 * speed]), 12, 1, size, 8, 2, speed, 0.0, found)
+    match(image, np.array([(2 * 12 + 3) * 24 + 2 * speed]), 12, 1, size, 8, 2, speed, 0.0, found)
     assert sorted(found[0]) == [(t * 12 + 3) * 24 + speed * t for t in range(5)]
 
 
@@ -236,9 +242,23 @@ def test_match_breaks_ties_by_position():
     image = np.zeros((1, 12, 12), np.float32)
     where = np.array([5 * 12 + 5])
     found, twin = np.empty((2, 1, 9), np.int32)
-    kernels_match.match(image, where, 12, 1, 4, 5, 0, 0, 0.0, found)
+    match(image, where, 12, 1, 4, 5, 0, 0, 0.0, found)
     reference.match(image, where, 12, 1, 4, 5, 0, 0, 0.0, twin)
     np.testing.assert_array_equal(found, twin)
+
+
+@pytest.mark.parametrize("size", [1, 6])
+def test_what_has_changed_is_renewed_where_it_has(rng, size):
+    """A picture of several tiles, one of them a single line: as if it were made searchable anew."""
+    image = rng.random((2, kernels_match.TILE + 1, 3 * kernels_match.TILE - 5)).astype(np.float32)
+    searched = kernels_match.searchable(image, size, 0.5)
+    changing = np.zeros(image.shape[1:], bool)
+    changing[-1, 2 * kernels_match.TILE] = True
+    image[:, changing] = 7.0
+    places = kernels_match.tiles(changing, size)
+    assert len(places) == (1 if size == 1 else 4)
+    kernels_match.renew(searched, image, size, 0.5, places)
+    assert np.array_equal(searched, kernels_match.searchable(image, size, 0.5))
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.03])
@@ -250,7 +270,7 @@ def test_estimate(picture, rng, noise, members, uncertain, depth, estimated):
     image, data = picture
     where = positions(image, 4, 2, frames=2, depth=depth)
     groups = np.empty((len(where), members), np.int32)
-    kernels_match.match(image, where, FRAME, depth, 4, 9, 0, 0, 0.0, groups)
+    match(image, where, FRAME, depth, 4, 9, 0, 0, 0.0, groups)
     length = depth * 48
     shape = (len(groups), estimated or members, length)
     taper = tapered(rng, length)
@@ -268,7 +288,7 @@ def test_rounding_leaves_no_less_than_nothing_open():
     data = np.where(rng.random((48, 48)) < 0.2, image, np.float32(np.nan))
     where = positions(image, 6, 6)
     groups = np.empty((len(where), 48), np.int32)
-    kernels_match.match(image, where, 48, 1, 6, 18, 0, 0, 0.5, groups)
+    match(image, where, 48, 1, 6, 18, 0, 0, 0.5, groups)
     taper = refine._taper(3, 6, 10.0)
     arguments = image, data, groups, 48, 1, 6, taper, np.float32(3e-4), np.float32(0), True, False
     found, left_open = np.empty((len(where), 32, 108), np.float32), np.empty((len(where), 1, 108), np.float32)
@@ -372,7 +392,7 @@ def test_same_bits_with_one_and_two_threads(together, kind):
     for threads in (1, 2):
         with library_threads.kernels(threads):
             groups = np.empty((len(where), 18), np.int32)
-            kernels_match.match(image, where, FRAME, 1, 4, 8, 1, 3, 0.5, groups)
+            match(image, where, FRAME, 1, 4, 8, 1, 3, 0.5, groups)
             estimates, variances = np.empty((2, *groups.shape, 48), np.float32)
             kernels.estimate(
                 image,
