@@ -251,8 +251,8 @@ def searchable(image, size, contrast):
     """A picture (C, H, W) float32 as `match` searches it, for patches of one size: (2 C, H, W + PLACES) float32.
 
     The further channels are the mean of the patch that begins at each pixel, times ``size sqrt(contrast)``: their
-    squared differences are `contrast` times the part of the patches' that a change of the channels' means explains, from
-    0, nothing is forgiven, to 1. The further columns are zeros, so that vectors may be read over the edge.
+    squared differences are `contrast` times the part of the patches' that a change of the channels' means explains,
+    from 0, nothing is forgiven, to 1. The further columns are zeros, so that vectors may be read over the edge.
     """
     channels, height, width = image.shape
     searched = np.zeros((2 * channels, height, width + PLACES), np.float32)
@@ -280,7 +280,10 @@ def renew(searched, image, size, contrast, places):
         if down < 1 or across < 1:
             continue
         seen = image[:, rows.start : rows.start + down + size - 1, columns.start : columns.start + across + size - 1]
-        lines, sums = np.zeros((channels, down, seen.shape[2]), np.float32), np.zeros((channels, down, across), np.float32)
+        lines, sums = (
+            np.zeros((channels, down, seen.shape[2]), np.float32),
+            np.zeros((channels, down, across), np.float32),
+        )
         for r in range(size):
             lines += seen[:, r : r + down]
         for c in range(size):
