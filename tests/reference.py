@@ -133,9 +133,9 @@ def invert(matrix, root, block):
     matrix[:] = np.linalg.inv(_whole(matrix))
 
 
-def solve_lower(matrix, sides, order, begin, least, block):
+def solve_lower(matrix, sides, order, begin, end, least, block):
     lower = np.linalg.cholesky(_whole(matrix)[:order, :order])
-    sides[:order, begin:] = np.linalg.solve(lower, sides[:order, begin:])
+    sides[:order, begin:end] = np.linalg.solve(lower, sides[:order, begin:end])
 
 
 def _whole(matrix):

@@ -123,11 +123,11 @@ def test_dense_matrices(rng, width):
     kernels_dense.multiply(patches[:8], covariance, products)
     reference.multiply(patches[:8].astype(float), twin, its)
     np.testing.assert_allclose(products, its, rtol=1e-4, atol=1e-5)
-    for order, begin in ((width - 8, 0), (8, width - LANES)):
+    for order, begin, end in ((width - 8, 0, width), (8, width - LANES, width), (16, 0, LANES)):
         sides = np.tile(patches[:1], (width, 1))
         roots = sides.astype(float)
-        kernels_dense.solve_lower(system.copy(), sides, order, begin, np.float32(0.0), block)
-        reference.solve_lower(lower, roots, order, begin, 0.0, None)
+        kernels_dense.solve_lower(system.copy(), sides, order, begin, end, np.float32(0.0), block)
+        reference.solve_lower(lower, roots, order, begin, end, 0.0, None)
         np.testing.assert_allclose(sides, roots, rtol=1e-4, atol=1e-5)
 
 
@@ -138,7 +138,7 @@ def test_a_pivot_that_rounding_has_left_becomes_nothing(rng):
     patches[:, 5] = patches[:, 2]
     matrix, kept = patches.T @ patches, np.arange(order) != 5
     found = sides.astype(np.float32)
-    kernels_dense.solve_lower(matrix.astype(np.float32), found, order, 0, least, np.empty(72, np.float32))
+    kernels_dense.solve_lower(matrix.astype(np.float32), found, order, 0, width, least, np.empty(72, np.float32))
     lower = np.linalg.cholesky(matrix[:order, :order][np.ix_(kept, kept)])
     np.testing.assert_allclose(found[:order][kept], np.linalg.solve(lower, sides[:order][kept]), rtol=1e-3, atol=1e-4)
     assert not found[5].any()

@@ -197,32 +197,42 @@ def _left_open(covariance, chosen, wanted, begun, noise, least, block, system, s
 
     `system` and `sides`, padded (D, D), are workspace. For `least` see `solve_lower`.
     """
-    count, begin = len(chosen), begun // LANES * LANES
+    count, begin, end = len(chosen), begun // LANES * LANES, len(covariance)
+    # Columns are copied as they lie, or where few are wanted one by one.
+    few = 2 * len(wanted) < end - begin
+    if few:
+        begin, end = 0, (len(wanted) + LANES - 1) // LANES * LANES
     order = (count + ROWS - 1) // ROWS * ROWS
-    sums = sides[0, begin:]
+    sums = sides[0, begin:end]
     sums[:] = np.float32(0.0)
     for i in range(order):
-        own, side = system[i], sides[i, begin:]
+        own, side = system[i], sides[i, begin:end]
         own[i:order] = np.float32(0.0)
         if i < count:
             row = covariance[chosen[i]]
-            side[:] = row[begin:]
+            if few:
+                for n in range(len(wanted)):
+                    side[n] = row[wanted[n]]
+                side[len(wanted) :] = np.float32(0.0)
+            else:
+                side[:] = row[begin:end]
             for j in range(i, count):
                 own[j] = row[chosen[j]]
             own[i] += noise
         else:
             own[i] = np.float32(1.0)
             side[:] = np.float32(0.0)
-    solve_lower(system, sides, order, begin, least, block)
+    solve_lower(system, sides, order, begin, end, least, block)
     for d in range(len(sums)):
         sums[d] *= sums[d]
     for i in range(1, count):
-        side = sides[i, begin:]
+        side = sides[i, begin:end]
         for d in range(len(sums)):
             sums[d] += side[d] * side[d]
     variances[:] = np.float32(0.0)
-    for d in wanted:
-        variances[d] = covariance[d, d] - sums[d - begin]
+    for n in range(len(wanted)):
+        d = wanted[n]
+        variances[d] = covariance[d, d] - sums[n if few else d - begin]
 
 
 @njit(inline="always", **INNER)

@@ -241,17 +241,18 @@ def invert(matrix, root, block):
 
 
 @njit(**OUTER)
-def solve_lower(matrix, sides, order, begin, least, block):
-    """Replace the first `order` rows of `sides`, from column `begin` on, by ``U^-T`` times them, where ``U^T U`` is
-    Cholesky's of as many rows and columns of a positive definite matrix, whose upper triangle is read and overwritten.
+def solve_lower(matrix, sides, order, begin, end, least, block):
+    """Replace the first `order` rows of `sides`, columns `begin` to ``end - 1``, by ``U^-T`` times them, where ``U^T
+    U`` is Cholesky's of as many rows and columns of a positive definite matrix, whose upper triangle is read and
+    overwritten.
 
     Parameters
     ----------
     matrix, sides : (N, N) float32 ndarray
     order : int
         A multiple of `ROWS`.
-    begin : int
-        A multiple of `LANES`.
+    begin, end : int
+        Multiples of `LANES`.
     least : float32
         No pivot is as small but for rounding: rows whose pivot is become 0.
     block : (ROWS (ROWS + 1),) float32 ndarray
@@ -263,10 +264,10 @@ def solve_lower(matrix, sides, order, begin, least, block):
         first = j // LANES * LANES
         for e in range(first, last, 2 * LANES):
             _eliminate(matrix, width, j, e, last, matrix, NONE)
-        for e in range(begin, width, 2 * LANES):
-            _eliminate(matrix, width, j, e, width, sides, NONE)
+        for e in range(begin, end, 2 * LANES):
+            _eliminate(matrix, width, j, e, end, sides, NONE)
         _factor_rows(matrix, j, least, block)
         for e in range(first, last, LANES):
             _solve_rows(matrix, j * width + e, width, factor, inverses)
-        for e in range(begin, width, LANES):
+        for e in range(begin, end, LANES):
             _solve_rows(sides, j * width + e, width, factor, inverses)
