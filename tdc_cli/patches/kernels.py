@@ -203,36 +203,40 @@ def _left_open(covariance, chosen, wanted, begun, noise, least, block, system, s
     if few:
         begin, end = 0, (len(wanted) + LANES - 1) // LANES * LANES
     order = (count + ROWS - 1) // ROWS * ROWS
-    sums = sides[0, begin:end]
-    sums[:] = np.float32(0.0)
+    sums = sides[0]
+    for d in range(begin, end):
+        sums[d] = np.float32(0.0)
     for i in range(order):
-        own, side = system[i], sides[i, begin:end]
-        own[i:order] = np.float32(0.0)
+        own, side = system[i], sides[i]
+        for j in range(i, order):
+            own[j] = np.float32(0.0)
         if i < count:
             row = covariance[chosen[i]]
             if few:
-                for n in range(len(wanted)):
-                    side[n] = row[wanted[n]]
-                side[len(wanted) :] = np.float32(0.0)
+                for n in range(end):
+                    side[n] = row[wanted[n]] if n < len(wanted) else np.float32(0.0)
             else:
-                side[:] = row[begin:end]
+                for d in range(begin, end):
+                    side[d] = row[d]
             for j in range(i, count):
                 own[j] = row[chosen[j]]
             own[i] += noise
         else:
             own[i] = np.float32(1.0)
-            side[:] = np.float32(0.0)
+            for d in range(begin, end):
+                side[d] = np.float32(0.0)
     solve_lower(system, sides, order, begin, end, least, block)
-    for d in range(len(sums)):
+    for d in range(begin, end):
         sums[d] *= sums[d]
     for i in range(1, count):
-        side = sides[i, begin:end]
-        for d in range(len(sums)):
+        side = sides[i]
+        for d in range(begin, end):
             sums[d] += side[d] * side[d]
-    variances[:] = np.float32(0.0)
+    for d in range(len(variances)):
+        variances[d] = np.float32(0.0)
     for n in range(len(wanted)):
         d = wanted[n]
-        variances[d] = covariance[d, d] - sums[n if few else d - begin]
+        variances[d] = covariance[d, d] - sums[n if few else d]
 
 
 @njit(inline="always", **INNER)
