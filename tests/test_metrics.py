@@ -40,6 +40,19 @@ def test_ssim_is_one_for_equal_pictures_and_none_for_small_ones():
     assert metrics.ssim(TRUTH[:6], TRUTH[:6], 255) is None
 
 
+@pytest.mark.parametrize("shape", [(137, 300), (270, 134, 3)])
+def test_ssim_of_a_picture_of_several_tiles_is_that_of_scikit_image(shape):
+    """Some of them are the same in both pictures."""
+    from skimage.metrics import structural_similarity
+
+    truth = stream(0, 7).integers(0, 256, shape, dtype=np.uint8)
+    estimate = truth.copy()
+    estimate[120:136, 100:131] = 90
+    axis = {"channel_axis": 2} if len(shape) == 3 else {}
+    wanted = structural_similarity(truth.astype(float), estimate.astype(float), data_range=255, **axis)
+    assert metrics.ssim(truth, estimate, 255) == pytest.approx(wanted, rel=1e-13)
+
+
 def test_coverage_of_a_normal_law():
     draws = stream(0, 8).standard_normal(20_000)
     assert metrics.coverage(draws, np.zeros_like(draws), np.ones_like(draws)) == pytest.approx(0.9, abs=0.01)

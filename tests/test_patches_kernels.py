@@ -114,13 +114,34 @@ def test_dense_matrices(rng, width):
     np.testing.assert_allclose(np.triu(covariance), np.triu(twin), rtol=1e-5, atol=1e-4)
     covariance += 40 * np.eye(width, dtype=np.float32)
     twin[:] = covariance
-    kernels_dense.invert(covariance, np.full_like(covariance, np.nan))
-    reference.invert(twin, None)
+    block = np.full(kernels_dense.ROWS * (kernels_dense.ROWS + 1), np.nan, np.float32)
+    system, lower = covariance.copy(), twin.copy()
+    kernels_dense.invert(covariance, np.full_like(covariance, np.nan), block)
+    reference.invert(twin, None, None)
     np.testing.assert_allclose(covariance, twin, rtol=1e-4, atol=1e-6)
     products, its = np.empty((8, width), np.float32), np.empty((8, width))
     kernels_dense.multiply(patches[:8], covariance, products)
     reference.multiply(patches[:8].astype(float), twin, its)
     np.testing.assert_allclose(products, its, rtol=1e-4, atol=1e-5)
+    for order, begin, end in ((width - 8, 0, width), (8, width - LANES, width), (16, 0, LANES)):
+        sides = np.tile(patches[:1], (width, 1))
+        roots = sides.astype(float)
+        kernels_dense.solve_lower(system.copy(), sides, order, begin, end, np.float32(0.0), block)
+        reference.solve_lower(lower, roots, order, begin, end, 0.0, None)
+        np.testing.assert_allclose(sides, roots, rtol=1e-4, atol=1e-5)
+
+
+def test_a_pivot_that_rounding_has_left_becomes_nothing(rng):
+    """Row 5 says what row 2 does: its pivot is below the least, and the others are told as without it."""
+    order, width, least = 16, 32, np.float32(0.5)
+    patches, sides = rng.standard_normal((40, width)), rng.standard_normal((width, width))
+    patches[:, 5] = patches[:, 2]
+    matrix, kept = patches.T @ patches, np.arange(order) != 5
+    found = sides.astype(np.float32)
+    kernels_dense.solve_lower(matrix.astype(np.float32), found, order, 0, width, least, np.empty(72, np.float32))
+    lower = np.linalg.cholesky(matrix[:order, :order][np.ix_(kept, kept)])
+    np.testing.assert_allclose(found[:order][kept], np.linalg.solve(lower, sides[:order][kept]), rtol=1e-3, atol=1e-4)
+    assert not found[5].any()
 
 
 FRAME = 11
@@ -168,6 +189,13 @@ def check_estimate(arguments, shape, apart=False):
         reference.estimate(*arguments, twin, twin_groups)
         np.testing.assert_allclose(again, found, rtol=1e-5, atol=1e-5)
         np.testing.assert_allclose(groups, twin_groups, rtol=1e-2, atol=1e-4)
+    noise, uncertain = arguments[8:10]
+    if not (noise or uncertain or apart):
+        begun = 2 * shape[2] // 3
+        last = np.empty(shape, np.float32)
+        kernels.estimate(*arguments, again, last, begun)
+        np.testing.assert_allclose(again, found, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(last[..., begun:], variances[..., begun:], rtol=1e-3, atol=1e-5)
 
 
 def positions(image, size, stride=3, frames=1, depth=1):
@@ -177,6 +205,12 @@ def positions(image, size, stride=3, frames=1, depth=1):
     )
     rows = (np.arange(frames - depth + 1)[:, None] * (image.shape[1] // frames) + rows).ravel()
     return (rows[:, None] * image.shape[2] + columns).ravel()
+
+
+def match(image, where, frame, depth, size, window, reach, drift, contrast, found):
+    """The search of `kernels_match`, as its twin is called."""
+    searched = kernels_match.searchable(image, size, contrast)
+    kernels_match.match(searched, where, frame, depth, size, window, reach, drift, found)
 
 
 @pytest.mark.parametrize("count", [0, 8, 24, 32, 40, 72])
@@ -198,7 +232,7 @@ def test_match(picture, contrast, window):
     where = positions(image, 5)
     found, twin = np.empty((2, len(where), 20), np.int32)
     arguments = 2 * FRAME, 1, 5, window, 0, 0, contrast
-    kernels_match.match(image, where, *arguments, found)
+    match(image, where, *arguments, found)
     reference.match(image, where, *arguments, twin)
     np.testing.assert_array_equal(found, twin)
     np.testing.assert_array_equal(found[:, 0], where)
@@ -212,7 +246,7 @@ def test_match_across_frames(rng, depth, reach, drift):
     where = positions(image, 4, 2, frames=6, depth=depth)
     found, twin = np.empty((2, len(where), 16), np.int32)
     arguments = FRAME, depth, 4, 4, reach, drift, 0.5
-    kernels_match.match(image, where, *arguments, found)
+    match(image, where, *arguments, found)
     reference.match(image, where, *arguments, twin)
     np.testing.assert_array_equal(found, twin)
     frames, rows = np.divmod(found // 17, FRAME)
@@ -228,7 +262,7 @@ def test_match_follows_what_moves(rng):
     for t in range(5):
         image[0, t * 12 + 3 : t * 12 + 3 + size, speed * t : speed * t + size] = thing
     found = np.empty((1, 5), np.int32)
-    kernels_match.match(image, np.array([(2 * 12 + 3) * 24 + 2 * speed]), 12, 1, size, 8, 2, speed, 0.0, found)
+    match(image, np.array([(2 * 12 + 3) * 24 + 2 * speed]), 12, 1, size, 8, 2, speed, 0.0, found)
     assert sorted(found[0]) == [(t * 12 + 3) * 24 + speed * t for t in range(5)]
 
 
@@ -236,9 +270,23 @@ def test_match_breaks_ties_by_position():
     image = np.zeros((1, 12, 12), np.float32)
     where = np.array([5 * 12 + 5])
     found, twin = np.empty((2, 1, 9), np.int32)
-    kernels_match.match(image, where, 12, 1, 4, 5, 0, 0, 0.0, found)
+    match(image, where, 12, 1, 4, 5, 0, 0, 0.0, found)
     reference.match(image, where, 12, 1, 4, 5, 0, 0, 0.0, twin)
     np.testing.assert_array_equal(found, twin)
+
+
+@pytest.mark.parametrize("size", [1, 6])
+def test_what_has_changed_is_renewed_where_it_has(rng, size):
+    """A picture of several tiles, one of them a single line: as if it were made searchable anew."""
+    image = rng.random((2, kernels_match.TILE + 1, 3 * kernels_match.TILE - 5)).astype(np.float32)
+    searched = kernels_match.searchable(image, size, 0.5)
+    changing = np.zeros(image.shape[1:], bool)
+    changing[-1, 2 * kernels_match.TILE] = True
+    image[:, changing] = 7.0
+    places = kernels_match.tiles(changing, size)
+    assert len(places) == (1 if size == 1 else 4)
+    kernels_match.renew(searched, image, size, 0.5, places)
+    assert np.array_equal(searched, kernels_match.searchable(image, size, 0.5))
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.03])
@@ -250,7 +298,7 @@ def test_estimate(picture, rng, noise, members, uncertain, depth, estimated):
     image, data = picture
     where = positions(image, 4, 2, frames=2, depth=depth)
     groups = np.empty((len(where), members), np.int32)
-    kernels_match.match(image, where, FRAME, depth, 4, 9, 0, 0, 0.0, groups)
+    match(image, where, FRAME, depth, 4, 9, 0, 0, 0.0, groups)
     length = depth * 48
     shape = (len(groups), estimated or members, length)
     taper = tapered(rng, length)
@@ -268,7 +316,7 @@ def test_rounding_leaves_no_less_than_nothing_open():
     data = np.where(rng.random((48, 48)) < 0.2, image, np.float32(np.nan))
     where = positions(image, 6, 6)
     groups = np.empty((len(where), 48), np.int32)
-    kernels_match.match(image, where, 48, 1, 6, 18, 0, 0, 0.5, groups)
+    match(image, where, 48, 1, 6, 18, 0, 0, 0.5, groups)
     taper = refine._taper(3, 6, 10.0)
     arguments = image, data, groups, 48, 1, 6, taper, np.float32(3e-4), np.float32(0), True, False
     found, left_open = np.empty((len(where), 32, 108), np.float32), np.empty((len(where), 1, 108), np.float32)
@@ -346,8 +394,8 @@ def test_shrink(rng, members, noise):
 
 @pytest.mark.parametrize("weights", [0, 1, 6])
 @pytest.mark.parametrize("squared", [False, True])
-@pytest.mark.parametrize("depth", [1, 2])
-def test_add_up(picture, rng, weights, squared, depth):
+@pytest.mark.parametrize("depth, begun", [(1, 0), (2, 0), (1, 32)])
+def test_add_up(picture, rng, weights, squared, depth, begun):
     image = picture[0]
     groups = rng.choice(positions(image, 4, 1, frames=2, depth=depth), (9, 6)).astype(np.int32)
     patches = rng.standard_normal((9, 6, depth * 48)).astype(np.float32)
@@ -356,8 +404,8 @@ def test_add_up(picture, rng, weights, squared, depth):
     found, twin = (
         tuple(np.zeros(image.shape if wanted else (0, 0, 0)) for wanted in (True, True, squared)) for _ in range(2)
     )
-    kernels.add_up(groups, patches, variances, FRAME, depth, 4, np.float32(0.01), *found)
-    reference.add_up(groups, patches, variances, FRAME, depth, 4, 0.01, *twin)
+    kernels.add_up(groups, patches, variances, begun, FRAME, depth, 4, np.float32(0.01), *found)
+    reference.add_up(groups, patches, variances, begun if weights else 0, FRAME, depth, 4, 0.01, *twin)
     for one, other in zip(found, twin, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
@@ -372,7 +420,7 @@ def test_same_bits_with_one_and_two_threads(together, kind):
     for threads in (1, 2):
         with library_threads.kernels(threads):
             groups = np.empty((len(where), 18), np.int32)
-            kernels_match.match(image, where, FRAME, 1, 4, 8, 1, 3, 0.5, groups)
+            match(image, where, FRAME, 1, 4, 8, 1, 3, 0.5, groups)
             estimates, variances = np.empty((2, *groups.shape, 48), np.float32)
             kernels.estimate(
                 image,
@@ -389,7 +437,7 @@ def test_same_bits_with_one_and_two_threads(together, kind):
                 variances,
             )
             total, weight, squares = np.zeros((3, *image.shape))
-            kernels.add_up(groups, estimates, variances, FRAME, 1, 4, np.float32(0.01), total, weight, squares)
+            kernels.add_up(groups, estimates, variances, 0, FRAME, 1, 4, np.float32(0.01), total, weight, squares)
         results.append((groups, estimates, variances, total, weight, squares))
     for one, two in zip(*results, strict=True):
         np.testing.assert_array_equal(one, two)

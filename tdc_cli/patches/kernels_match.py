@@ -6,6 +6,8 @@ that the arrays do not overlap; so it is written in LLVM's own language, with th
 neighbouring places in registers.
 """
 
+import itertools
+
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
@@ -16,6 +18,8 @@ from .kernels_lanes import FUSED, INDEX, Flat, counted
 
 # Places whose distances from a patch are added up in one vector.
 PLACES = 8
+# Side of the tiles of a picture in pixels: what has changed in some of them is brought up to date there alone.
+TILE = 64
 
 
 def _add_distances(vectors):
@@ -152,7 +156,7 @@ def _groups(
 ):  # fmt: skip
     """`match` for the groups `first` to ``last - 1``.
 
-    `flat` is what `_with_means` gives, `width` without its further columns, `frames` where patches may begin, and the
+    `flat` is what `searchable` gives, `width` without its further columns, `frames` where patches may begin, and the
     last `means` of `offsets` are those of means. `distances` are the `candidates` as a flat array.
     """
     count, room = groups.shape[1], candidates.shape[1]
@@ -197,16 +201,17 @@ def _groups(
             _sink(nearest, indices, np.int64(0), last_place)
 
 
-def match(image, positions, frame, depth, size, window, reach, drift, contrast, groups):
+def match(searched, positions, frame, depth, size, window, reach, drift, groups):
     """For every reference patch the patches most like it, by falling likeness.
 
-    The distance of two patches is the sum of their squared differences, less `contrast` times the part that a change of
-    the channels' means explains. Ties go to the patch that comes first. In other frames patches are looked for around
-    the best one of the frame next to it, on the side of the reference, so that the search follows what moves.
+    The distance of two patches is the sum of their squared differences, less a part of what a change of the channels'
+    means explains, see `searchable`. Ties go to the patch that comes first. In other frames patches are looked for
+    around the best one of the frame next to it, on the side of the reference, so that the search follows what moves.
 
     Parameters
     ----------
-    image : (C, H, W) float32 ndarray
+    searched : (2 C, H, W + PLACES) float32 ndarray
+        Of `searchable`, with the same `size`.
     positions : (G,) int64 ndarray
         Reference patches.
     frame, depth : int
@@ -219,14 +224,13 @@ def match(image, positions, frame, depth, size, window, reach, drift, contrast, 
         Largest shift in frames.
     drift : int
         Largest shift from the best patch of the frame next to it; at most `window`.
-    contrast : float
-        From 0, plain squared differences, to 1, differences after the means are taken out.
     groups : (G, K) int32 ndarray
         Written; K is at most the number of patches in the smallest window, that of a corner of the first frame.
     """
-    wide, frames = _with_means(image, size, contrast), image.shape[1] // frame - depth + 1
-    offsets = _offsets(wide, frame, depth, size)
-    side, means = 2 * window + 1, depth * len(image)
+    channels, height, width = len(searched) // 2, searched.shape[1], searched.shape[2] - PLACES
+    frames = height // frame - depth + 1
+    offsets = _offsets(searched, frame, depth, size)
+    side, means = 2 * window + 1, depth * channels
 
     def room():
         candidates = np.empty((min(2 * reach + 1, frames), side * (side + -side % PLACES)), np.float32)
@@ -239,35 +243,59 @@ def match(image, positions, frame, depth, size, window, reach, drift, contrast, 
             np.empty(groups.shape[1], np.int64),
         )
 
-    run_shares(_groups, len(positions), 1, wide.reshape(-1), image.shape[2], frames, offsets, means, positions, frame,
-               size, window, reach, drift, groups, room=room)  # fmt: skip
+    run_shares(_groups, len(positions), 1, searched.reshape(-1), width, frames, offsets, means, positions, frame, size,
+               window, reach, drift, groups, room=room)  # fmt: skip
 
 
-def _with_means(image, size, contrast):
-    """The picture, and as further channels the mean of the patch that begins at each pixel, times ``size
-    sqrt(contrast)``.
+def searchable(image, size, contrast):
+    """A picture (C, H, W) float32 as `match` searches it, for patches of one size: (2 C, H, W + PLACES) float32.
 
-    Both have `PLACES` further columns of zeros, so that vectors may be read over the edge: (2 C, H, W + PLACES).
+    The further channels are the mean of the patch that begins at each pixel, times ``size sqrt(contrast)``: their
+    squared differences are `contrast` times the part of the patches' that a change of the channels' means explains,
+    from 0, nothing is forgiven, to 1. The further columns are zeros, so that vectors may be read over the edge.
     """
     channels, height, width = image.shape
-    wide = np.zeros((2 * channels, height, width + PLACES), np.float32)
-    wide[:channels, :, :width] = image
-    down, across = height - size + 1, width - size + 1
-    for plane, means in zip(image, wide[channels:], strict=True):
-        rows, sums = np.zeros((down, width), np.float32), means[:down, :across]
-        for r in range(size):
-            rows += plane[r : r + down]
-        for r in range(size):
-            sums += rows[:, r : r + across]
-        sums *= np.float32(np.sqrt(contrast) / size)
-    return wide
+    searched = np.zeros((2 * channels, height, width + PLACES), np.float32)
+    renew(searched, image, size, contrast, tiles(np.ones((height, width), bool), size))
+    return searched
 
 
-def _offsets(wide, frame, depth, size):
-    """Where the entries of a patch are in `wide` of `_with_means`, as a flat array, counted from its place, and after
+def tiles(changing, size):
+    """The tiles of a picture in which patches may begin that hold a `changing` pixel, (H, W) bool; a list of (slice,
+    slice).
+    """
+    height, width = changing.shape
+    corners = itertools.product(range(0, height, TILE), range(0, width, TILE))
+    return [(slice(r, min(r + TILE, height)), slice(c, min(c + TILE, width))) for r, c in corners
+            if changing[r : r + TILE + size - 1, c : c + TILE + size - 1].any()]  # fmt: skip
+
+
+def renew(searched, image, size, contrast, places):
+    """Bring what `searchable` gave up to date with its picture at some `places`, of `tiles`."""
+    channels, (height, width) = len(image), image.shape[1:]
+    factor = np.float32(np.sqrt(contrast) / size)
+    for rows, columns in places:
+        searched[:channels, rows, columns] = image[:, rows, columns]
+        down, across = (min(s.stop, n - size + 1) - s.start for s, n in ((rows, height), (columns, width)))
+        if down < 1 or across < 1:
+            continue
+        seen = image[:, rows.start : rows.start + down + size - 1, columns.start : columns.start + across + size - 1]
+        lines, sums = (
+            np.zeros((channels, down, seen.shape[2]), np.float32),
+            np.zeros((channels, down, across), np.float32),
+        )
+        for r in range(size):
+            lines += seen[:, r : r + down]
+        for c in range(size):
+            sums += lines[:, :, c : c + across]
+        np.multiply(sums, factor, out=searched[channels:, rows, columns][:, :down, :across])
+
+
+def _offsets(searched, frame, depth, size):
+    """Where the entries of a patch are in what `searchable` gave, as a flat array, counted from its place, and after
     them its means; (N,) int64.
     """
-    channels, (height, width) = len(wide) // 2, wide.shape[1:]
+    channels, (height, width) = len(searched) // 2, searched.shape[1:]
     steps = (frame * width, height * width, width, 1)
     entries = np.tensordot(steps, np.indices((depth, channels, size, size)), 1)
     return np.concatenate([entries.ravel(), entries[:, :, 0, 0].ravel() + channels * height * width])

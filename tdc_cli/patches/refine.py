@@ -23,18 +23,21 @@ Graph. Stat., 2006.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from ..kernels import kernel_threads
 from . import kernels
-from .kernels_match import match
+from .kernels_match import match, renew, searchable, tiles
 from .kernels_shrink import shrink
 
 # Groups estimated at a time: bounds the memory of the estimates, which is CHUNK * members * D floats.
 CHUNK = 512
 # Variance added to that of an estimate in its weight, relative to that of the observed entries.
 FLOOR = 3e-3
+# Share of the pixels of a picture from which on all of them are gone through.
+MOST = 0.5
 
 
 def refine(
@@ -93,16 +96,20 @@ def refine(
     centre, unit = unit or scale_of(values[observed] if observed.any() else start)
     known = _planar(observed, bool)
     noise = noise_variance / unit**2
-    # In place and channel by channel: a large picture should not be held more often than it must.
-    data, estimate = np.full(known.shape, np.nan, np.float32), np.empty(known.shape, np.float32)
+    # Channel by channel: a large picture should not be held in double precision more often than it must.
+    data = np.empty(known.shape, np.float32)
     for c in range(len(known)):
-        data[c, known[c]] = (values[..., c][known[c]] - centre) / unit
-        estimate[c] = (start[..., c] - centre) / unit
+        standard = np.full(known.shape[1:], np.nan)
+        np.subtract(values[..., c], centre, out=standard, where=known[c])
+        data[c] = np.divide(standard, unit, out=standard)
+    absent = ~known if wanted is None else _planar(wanted, bool)
+    problem = _Problem(data, known, (known | absent if noise else absent).any(axis=0), noise, frames, origin)
+    chosen, estimate = problem.chosen, data.copy()
+    for c, line in enumerate(_lines(estimate)):
+        line[chosen] = (start[..., c].reshape(-1)[chosen] - centre) / unit
     del start
     if not noise:
         np.copyto(estimate, data, where=known)
-    absent = ~known if wanted is None else _planar(wanted, bool)
-    problem = _Problem(data, known, (known | absent if noise else absent).any(axis=0), noise, frames, origin)
     spread = None
     with kernel_threads():
         for settings in stages:
@@ -112,11 +119,12 @@ def refine(
                 other = estimate.copy()
                 problem.passes(other, settings, rng, tick, False)
                 estimate += np.float32(settings.share) * (other - estimate)
-    result = np.empty(values.shape)
-    for c in range(len(known)):
-        result[..., c] = centre + unit * estimate[c].astype(float)
+    result = np.array(values, order="C")
+    for c, line in enumerate(_lines(estimate)):
+        column, own = result.reshape(-1, len(known))[:, c], centre + unit * line[chosen].astype(float)
         if not noise:
-            np.copyto(result[..., c], values[..., c], where=known[c])  # without the rounding of single precision
+            np.copyto(own, column[chosen], where=_lines(known)[c, chosen])  # without the rounding of single precision
+        column[chosen] = own
     if spread is not None:
         spread *= unit**2
         spread = np.moveaxis(spread, 0, 2)
@@ -141,31 +149,62 @@ class _Problem:
         """Frames, rows of a frame, columns."""
         return self.frames, self.known.shape[1] // self.frames, self.known.shape[2]
 
+    @cached_property
+    def changing(self):
+        """Pixels that passes may change, (H, W)."""
+        return np.ones(self.wanted.shape, bool) if self.noise else ~self.known.all(axis=0)
+
+    @cached_property
+    def chosen(self):
+        """Their flat positions; where they are most, a slice of all, which is quicker."""
+        return np.flatnonzero(self.changing) if self.changing.mean() < MOST else slice(None)
+
+    @cached_property
+    def together(self):
+        """Whether every pixel is observed in all channels or in none."""
+        return np.array_equal(self.changing, ~self.known.any(axis=0))
+
     def passes(self, estimate, settings, rng, tick, variance):
         """Run the passes on `estimate` in place; returns the variance of the last one's mixture, or None."""
-        before, spread = estimate.copy(), None
         taper = _taper(settings.depth * (1 if settings.apart else len(estimate)), settings.size, settings.taper)
         every = wanted = _touched(self.wanted.reshape(self.shape), settings)
-        ridges = np.geomspace(settings.first_ridge, settings.last_ridge, settings.passes)
-        for number, ridge in enumerate(ridges):
+        searched, stale = searchable(estimate, settings.size, settings.contrast), tiles(self.changing, settings.size)
+        chosen, lines, data, known = self.chosen, _lines(estimate), _lines(self.data), _lines(self.known)
+        before, squares = lines[:, chosen].copy(), None
+        for number, ridge in enumerate(np.geomspace(settings.first_ridge, settings.last_ridge, settings.passes)):
             last = number == settings.passes - 1
             positions = _grid(every if last else wanted, settings, rng, self.origin)
-            mean, spread = self._one_pass(estimate, positions, taper, ridge, settings, last, last and variance)
-            if settings.settled and not last:
-                moved = (np.abs(mean - estimate) > settings.settled).any(axis=0) & self.wanted
-                wanted = _touched(moved.reshape(self.shape), settings)
-            for c in range(len(estimate)):
-                ahead = settings.step * (mean[c] - estimate[c]) + settings.momentum * (estimate[c] - before[c])
-                before[c] = estimate[c]
-                estimate[c] += ahead
-            del mean  # before the next pass has one of its own
-            if not self.noise:
-                np.copyto(estimate, self.data, where=self.known)
+            total, weight, squares = self._one_pass(
+                estimate, positions, searched, taper, ridge, settings, last, last and variance
+            )
+            moved = np.zeros(self.wanted.size, bool)
+            for c, line in enumerate(lines):
+                now, mean, sums = line[chosen], _lines(total)[c, chosen], _lines(weight)[c, chosen]
+                reached = sums > 0
+                np.divide(mean, sums, out=mean, where=reached)
+                np.copyto(mean, now, where=~reached)
+                if squares is not None:
+                    second = _lines(squares)[c, chosen] / np.where(reached, sums, 1.0)
+                    squares[c] = 0.0
+                    _lines(squares)[c, chosen] = np.maximum(second - mean**2, 0.0) * reached
+                if settings.settled:
+                    moved[chosen] |= np.abs(mean - now) > settings.settled
+                new = now + (settings.step * (mean - now) + settings.momentum * (now - before[c]))
+                if not self.noise:
+                    np.copyto(new, data[c, chosen], where=known[c, chosen])
+                before[c] = now
+                line[chosen] = new
+            del total, weight, mean, sums  # before the next pass has its own
+            if not last:
+                renew(searched, estimate, settings.size, settings.contrast, stale)
+                if settings.settled:
+                    wanted = _touched((moved & self.wanted.reshape(-1)).reshape(self.shape), settings)
             tick()
-        return spread
+        return squares
 
-    def _one_pass(self, estimate, positions, taper, ridge, settings, last, variance):
-        """Weighted mean of all estimates of every entry, (C, H, W) float64, and the variance of their mixture or None.
+    def _one_pass(self, estimate, positions, searched, taper, ridge, settings, last, variance):
+        """Sums of all weighted estimates of every entry, their weights, and the sums of their squares or None; all (C,
+        H, W) float64.
         """
         size, count = settings.size, members(self.shape, settings)
         length = settings.depth * len(estimate) * size**2
@@ -179,16 +218,12 @@ class _Problem:
         # One for each group is enough for weights.
         each = 1 if settings.uncertain and not variance else estimated
         variances = np.empty((len(estimates), each, length) if weighted else (0, 0, 0), np.float32)
+        # For weights the variances of one channel do, where all of a pixel are missing together.
+        by_pixel = self.together and not (variance or self.noise or settings.uncertain or settings.apart)
+        begun = length - size**2 if by_pixel and settings.depth == 1 else 0
         groups = np.empty((len(positions), count), np.int32)
         match(
-            estimate,
-            positions,
-            *place,
-            settings.window,
-            settings.reach,
-            min(settings.drift, settings.window),
-            settings.contrast,
-            groups,
+            searched, positions, *place, settings.window, settings.reach, min(settings.drift, settings.window), groups
         )
         for begin in range(0, len(groups), CHUNK):
             chunk = groups[begin : begin + CHUNK]
@@ -197,17 +232,9 @@ class _Problem:
                 shrink(noisy, chunk, *place, np.float32(self.noise), found, spread)
             else:
                 kernels.estimate(estimate, self.data, chunk, *place, taper, np.float32(ridge), np.float32(self.noise),
-                                 settings.uncertain, settings.apart, found, spread)  # fmt: skip
-            kernels.add_up(chunk, found, spread, *place, np.float32(FLOOR), total, weight, squares)
-        reached = weight > 0
-        np.divide(total, weight, out=total, where=reached)
-        np.copyto(total, estimate, where=~reached)
-        if not variance:
-            return total, None
-        np.divide(squares, weight, out=squares, where=reached)
-        for c in range(len(squares)):
-            squares[c] = np.maximum(squares[c] - total[c] ** 2, 0.0) * reached[c]
-        return total, squares
+                                 settings.uncertain, settings.apart, found, spread, begun)  # fmt: skip
+            kernels.add_up(chunk, found, spread, begun, *place, np.float32(FLOOR), total, weight, squares)
+        return total, weight, squares if variance else None
 
 
 def members(shape, settings):
@@ -239,20 +266,26 @@ def _touched(chosen, settings):
 
     The result is (T - depth + 1, H - size + 1, W - size + 1).
     """
-    depth, size = settings.depth, settings.size
-    deep = np.logical_or.reduce([chosen[d : len(chosen) - depth + 1 + d] for d in range(depth)])
-    counts = np.pad(deep.cumsum(axis=1, dtype=np.int32).cumsum(axis=2, dtype=np.int32), ((0, 0), (1, 0), (1, 0)))
-    return counts[:, size:, size:] + counts[:, :-size, :-size] > counts[:, size:, :-size] + counts[:, :-size, size:]
+    for axis, length in enumerate((settings.depth, settings.size, settings.size)):
+        reach = 1
+        while reach < length:
+            step = min(reach, length - reach)
+            one, other = (np.moveaxis(chosen, axis, 0)[s] for s in (slice(None, -step), slice(step, None)))
+            chosen, reach = np.moveaxis(one | other, 0, axis), reach + step
+    return chosen
 
 
 def _grid(wanted, settings, rng, origin=(0, 0)):
     """Flat positions of the reference patches of a pass: a grid of random origin and its border lines, where `wanted`.
     """
     stride = settings.stride
-    lines = [np.unique(np.r_[0, np.arange((rng.integers(stride) - begun) % stride, n, stride), n - 1])
-             for n, begun in zip(wanted.shape[1:], origin)]  # fmt: skip
-    chosen = np.zeros(wanted.shape[1:], bool)
-    chosen[np.ix_(*lines)] = True
-    frames, rows, columns = np.nonzero(wanted & chosen)
+    rows, columns = (np.unique(np.r_[0, np.arange((rng.integers(stride) - begun) % stride, n, stride), n - 1])
+                     for n, begun in zip(wanted.shape[1:], origin))  # fmt: skip
     height, width = (n + settings.size - 1 for n in wanted.shape[1:])
-    return (frames * height + rows) * width + columns
+    frame, row, column = np.nonzero(wanted[:, rows[:, None], columns])
+    return (frame * height + rows[row]) * width + columns[column]
+
+
+def _lines(planes):
+    """(C, H, W) as (C, H W)."""
+    return planes.reshape(len(planes), -1)
