@@ -159,11 +159,9 @@ def share(samples, config, *, rng, monitor=silent, left_out=None):
     noise = _noise(config, prior)
     of_sample = sum(stage.passes for stage in schedule.draft) if schedule.strokes else schedule.passes
     progress = Progress(monitor, len(blocks(values)), len(samples) * of_sample)
-    held = [calibrate.hold_out(o, TUNED.held_out, rng, TUNED.most_held_out, w) for _, o, w in samples]
-    drafts = [_draft(v, o, w, h, schedule, prior, config, rng, progress, Part((0, 0), first), left_out)
-              for (v, o, w), h in zip(samples, held)]  # fmt: skip
+    drafts, count = _of_samples(samples, schedule, prior, config, rng, progress, schedule.deep, Part((0, 0), first), left_out)
     errors, spreads = _held_out(drafts)
-    scale = calibrate.fit_scale(errors, spreads, noise, sum(map(calibrate.independent, held)))
+    scale = calibrate.fit_scale(errors, spreads, noise, count)
     factor = 1.0
     if scale is not None and not schedule.strokes:
         changes = []
@@ -212,10 +210,11 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     alone = schedule.deep and left_out is None
     least = TUNED.least_missing_deep if alone else TUNED.least_missing_global
     hopeless = max(values.shape[:2]) > TUNED.longest_global or worth.mean() < least
-    if config.start == "auto" and (len(windows) > 1 or hopeless):
+    whole = in_one_piece(observed.shape)
+    if config.start == "auto" and (hopeless or not whole):
         config = replace(config, start="field")
         windows = windows if config.calibrate else []
-    squares = len(windows) if len(windows) > 1 else 0
+    squares = 0 if whole else len(windows)
     of_draft = sum(stage.passes for stage in schedule.draft)
     progress = Progress(monitor, len(blocks(values)), squares * of_draft + schedule.passes)
     prior = _prior(values, observed, config)
@@ -225,16 +224,16 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     given, tones = values, borders.tones(values, observed, noise)
     values = given - tones
 
-    held = [calibrate.hold_out(observed[w], TUNED.held_out, rng, TUNED.most_held_out, wanted[w]) for w in windows]
-    drafts = [_draft(values[w], observed[w], wanted[w], h, schedule, prior, config, rng, progress, left_out=left_out)
-              for w, h in zip(windows, held)]  # fmt: skip
+    samples = [(values[w], observed[w], wanted[w]) for w in windows]
+    alone = schedule.deep and not whole
+    drafts, count = _of_samples(samples, schedule, prior, config, rng, progress, alone, left_out=left_out)
     errors, spreads = _held_out(drafts)
-    if len(drafts) == 1:
+    if whole and drafts:
         (draft,) = drafts
     else:
         nothing = np.zeros_like(observed)
         draft = _draft(values, observed, wanted, nothing, schedule, prior, config, rng, progress, left_out=left_out)
-    scale = calibrate.fit_scale(errors, spreads, noise, sum(map(calibrate.independent, held)))
+    scale = calibrate.fit_scale(errors, spreads, noise, count)
 
     estimate, weight = _finished(values, observed, worth, draft, noise, rng, progress)
     parameters = _used(config, draft, weight)
@@ -310,6 +309,21 @@ def _verdict(errors, spreads, noise, rng):
 def _worth(observed, wanted, left_out):
     """Those of the entries `wanted`, (H, W, C), that `left_out`, if there is such a rule, does not leave out."""
     return wanted if left_out is None else wanted & ~left_out(~observed.any(axis=2) & wanted.any(axis=2))[..., None]
+
+
+def _of_samples(samples, schedule, prior, config, rng, progress, alone, part=None, left_out=None):
+    """Drafts of samples, a list of (values, observed, wanted), and how many errors of held-out entries are independent.
+
+    If `alone`, what is held out is all that is estimated. In deep holes it keeps away from what is missing, which it
+    does not need, and there is time for more of it.
+    """
+    share = TUNED.held_out_alone if alone else TUNED.held_out
+    held = [calibrate.hold_out(o, share, rng, TUNED.most_held_out, w) for _, o, w in samples]
+    drafts = [
+        _draft(v, o, np.zeros_like(w) if alone else w, h, schedule, prior, config, rng, progress, part, left_out)
+        for (v, o, w), h in zip(samples, held)
+    ]
+    return drafts, sum(map(calibrate.independent, held))
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ BIN, MOST_BINS = 100, 12
 INDEPENDENT_BIN = 8
 # Fewer held-out entries than this say nothing about a 90 % interval.
 FEWEST = 20
-# Side of the pieces of a moved mask that are held out, in pixels; less where a piece would be more than this share of
-# what is observed.
-PIECE, LARGEST_SHARE = 32, 1 / 8
+# Least side of the pieces of a moved mask that are held out, in pixels, and their side in widths of the holes: the ends
+# of a piece are nearer to what is known than the inside of the stroke that it was cut from. Less where a piece would be
+# more than this share of what is observed.
+PIECE, WIDTHS, LARGEST_SHARE = 32, 4, 1 / 8
 # What is held out keeps this distance from what is missing, in pixels: together they would be a hole wider than any,
 # and a line that goes on beneath it would be lost.
 APART = 3
@@ -94,10 +95,12 @@ def _moved_pieces(absent, observed, count, rng):
     where they keep it.
     """
     channels = absent.shape[2]
-    side = max(1, min(PIECE, math.isqrt(int(LARGEST_SHARE * np.sum(observed) / channels))))
+    deep = depth(absent)
+    largest = math.isqrt(int(LARGEST_SHARE * np.sum(observed) / channels))
+    side = max(1, min(max(PIECE, round(WIDTHS * _width(deep))), largest))
     pieces, whole = _pieces(absent.any(axis=2), side)
     held = _moved_hole(absent, observed, rng)
-    left, thin = count - held.sum(), depth(absent) <= APART
+    left, thin = count - held.sum(), deep <= APART
     # Thin strokes are told as well from one side.
     beside, above = _at_border(np.zeros_like(pieces) if thin else pieces)
     for number in range(MOST_MOVES):
@@ -225,11 +228,16 @@ def depth(absent):
     )
 
 
+def _width(deep):
+    """Width in pixels of strokes of a `depth`."""
+    return max(1, 2 * deep - 1)
+
+
 def independent(held):
     """About how many errors of held-out entries (H, W, C) are independent: within a square as wide as a hole they are
     much the same.
     """
-    return np.count_nonzero(held.any(axis=2)) / max(1, 2 * depth(held) - 1) ** 2
+    return np.count_nonzero(held.any(axis=2)) / _width(depth(held)) ** 2
 
 
 def fit_scale(errors, spreads, noise_variance=0.0, count=math.inf):
