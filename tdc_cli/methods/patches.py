@@ -159,7 +159,9 @@ def share(samples, config, *, rng, monitor=silent, left_out=None):
     noise = _noise(config, prior)
     of_sample = sum(stage.passes for stage in schedule.draft) if schedule.strokes else schedule.passes
     progress = Progress(monitor, len(blocks(values)), len(samples) * of_sample)
-    drafts, count = _of_samples(samples, schedule, prior, config, rng, progress, schedule.deep, Part((0, 0), first), left_out)
+    drafts, count = _of_samples(
+        samples, schedule, prior, config, rng, progress, schedule.deep, Part((0, 0), first), left_out
+    )
     errors, spreads = _held_out(drafts)
     scale = calibrate.fit_scale(errors, spreads, noise, count)
     factor = 1.0
@@ -225,8 +227,9 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     values = given - tones
 
     samples = [(values[w], observed[w], wanted[w]) for w in windows]
-    alone = schedule.deep and not whole
-    drafts, count = _of_samples(samples, schedule, prior, config, rng, progress, alone, left_out=left_out)
+    drafts, count = _of_samples(
+        samples, schedule, prior, config, rng, progress, schedule.deep and not whole, left_out=left_out
+    )
     errors, spreads = _held_out(drafts)
     if whole and drafts:
         (draft,) = drafts
@@ -317,7 +320,7 @@ def _of_samples(samples, schedule, prior, config, rng, progress, alone, part=Non
     If `alone`, what is held out is all that is estimated. In deep holes it keeps away from what is missing, which it
     does not need, and there is time for more of it.
     """
-    share = TUNED.held_out_alone if alone else TUNED.held_out
+    share = TUNED.held_out_deep if alone else TUNED.held_out
     held = [calibrate.hold_out(o, share, rng, TUNED.most_held_out, w) for _, o, w in samples]
     drafts = [
         _draft(v, o, np.zeros_like(w) if alone else w, h, schedule, prior, config, rng, progress, part, left_out)

@@ -15,9 +15,8 @@ BIN, MOST_BINS = 100, 12
 INDEPENDENT_BIN = 8
 # Fewer held-out entries than this say nothing about a 90 % interval.
 FEWEST = 20
-# Least side of the pieces of a moved mask that are held out, in pixels, and their side in widths of the holes: the ends
-# of a piece are nearer to what is known than the inside of the stroke that it was cut from. Less where a piece would be
-# more than this share of what is observed.
+# Side of the pieces of a moved mask that are held out, in pixels, and in widths of the holes where that is more: a
+# stroke is less deep where it is cut. Less where a piece would be more than this share of what is observed.
 PIECE, WIDTHS, LARGEST_SHARE = 32, 4, 1 / 8
 # What is held out keeps this distance from what is missing, in pixels: together they would be a hole wider than any,
 # and a line that goes on beneath it would be lost.
