@@ -321,7 +321,7 @@ def _of_samples(samples, schedule, prior, config, rng, progress, alone, part=Non
     does not need, and there is time for more and longer pieces, of which no result comes.
     """
     share = TUNED.held_out_deep if alone else TUNED.held_out
-    held = [calibrate.hold_out(o, share, rng, TUNED.most_held_out, w, long=alone) for _, o, w in samples]
+    held = [calibrate.hold_out(o, share, rng, TUNED.most_held_out, w, alone) for _, o, w in samples]
     drafts = [
         _draft(v, o, np.zeros_like(w) if alone else w, h, schedule, prior, config, rng, progress, part, left_out)
         for (v, o, w), h in zip(samples, held)
