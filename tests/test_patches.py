@@ -440,6 +440,34 @@ def test_a_deep_hole_at_the_border_is_held_out_at_a_border(seed):
     assert count and all({0, 95} & set(np.nonzero(holes == k)[0]) for k in range(1, count + 1))
 
 
+def test_a_long_hole_is_held_out_as_deep_as_it_is():
+    absent = np.zeros((256, 256, 1), dtype=bool)
+    absent[52:76] = True
+
+    def mean_depth(where):
+        return distance_transform_cdt(where[..., 0], "chessboard")[where[..., 0]].mean()
+
+    held = [mean_depth(calibrate.hold_out(~absent, 0.03, rng(seed), long=True)) for seed in range(8)]
+    assert np.median(held) > 0.85 * mean_depth(absent)
+
+
+def test_samples_with_deep_holes_are_estimated_where_they_are_held_out_alone(monkeypatch):
+    values = photograph(height=64, width=96)
+    absent = np.zeros(values.shape, dtype=bool)
+    absent[:, 40:52] = True
+    seen = {}
+
+    def draft(values, observed, wanted, held, *rest):
+        seen[len(seen)] = wanted.sum(), held.sum()
+        return told(values, observed, wanted, held, *rest)
+
+    told = patches._draft
+    monkeypatch.setattr(patches, "_draft", draft)
+    shared = patches.share([(values, ~absent, absent)] * 2, patches.Config(passes=4), rng=rng())
+    assert len(seen) == 2 and all(not wanted for wanted, _ in seen.values())
+    assert sum(held for _, held in seen.values()) == shared.verdict["count"] > 0.075 * 2 * np.sum(~absent)
+
+
 @pytest.mark.parametrize("side", [12, 16, 32, 33, 40])
 def test_a_small_picture_has_strokes_to_hide_and_keeps_most(side):
     absent = np.zeros((side, side, 3), dtype=bool)
@@ -1055,6 +1083,13 @@ def small_squares(monkeypatch):
     small = replace(schedule.TUNED, windows=2, square=16)
     for module in (patches, schedule):
         monkeypatch.setattr(module, "TUNED", small)
+
+
+def test_a_large_picture_with_all_that_is_missing_in_one_square(small_squares, tdc):
+    Image.fromarray(smooth(40, 48)).save("p.png")
+    report = report_of(tdc("complete-image p.png -o b.png --mask-box 4,4,5,5 --region whole --method patches --json"
+                           " --param passes=4"))  # fmt: skip
+    assert report["missing"]["pixels"] == 25 and report["uncertainty"]["mean_sd"] > 0
 
 
 def test_a_large_picture_is_rehearsed_on_squares_with_something_missing_and_something_observed(small_squares):

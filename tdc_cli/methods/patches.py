@@ -160,11 +160,11 @@ def share(samples, config, *, rng, monitor=silent, left_out=None):
     noise = _noise(config, prior)
     of_sample = sum(stage.passes for stage in schedule.draft) if schedule.strokes else schedule.passes
     progress = Progress(monitor, len(blocks(values)), len(samples) * of_sample)
-    held = [calibrate.hold_out(o, TUNED.held_out, rng, TUNED.most_held_out, w) for _, o, w in samples]
-    drafts = [_draft(v, o, w, h, schedule, prior, config, rng, progress, Part((0, 0), first), left_out)
-              for (v, o, w), h in zip(samples, held)]  # fmt: skip
+    drafts, count = _of_samples(
+        samples, schedule, prior, config, rng, progress, schedule.deep, Part((0, 0), first), left_out
+    )
     errors, spreads = _held_out(drafts)
-    scale = calibrate.fit_scale(errors, spreads, noise, sum(map(calibrate.independent, held)))
+    scale = calibrate.fit_scale(errors, spreads, noise, count)
     factor = 1.0
     if scale is not None and not schedule.strokes:
         changes = []
@@ -210,11 +210,11 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     schedule = schedule_for(observed, config, wanted)
     windows = validation_windows(observed, rng, wanted) if config.calibrate or config.start == "auto" else []
     worth = _worth(observed, wanted, left_out)
-    deep = schedule.deep and left_out is None
-    if config.start == "auto" and not _tries_global(config, values.shape, worth.mean(), len(windows) <= 1, deep):
+    whole, deep = in_one_piece(values.shape), schedule.deep and left_out is None
+    if config.start == "auto" and not _tries_global(config, values.shape, worth.mean(), deep):
         config = replace(config, start="field")
         windows = windows if config.calibrate else []
-    squares = len(windows) if len(windows) > 1 else 0
+    squares = 0 if whole else len(windows)
     of_draft = sum(stage.passes for stage in schedule.draft)
     progress = Progress(monitor, len(blocks(values)), squares * of_draft + schedule.passes)
     prior = _prior(values, observed, config)
@@ -224,16 +224,17 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     given, tones = values, borders.tones(values, observed, noise)
     values = given - tones
 
-    held = [calibrate.hold_out(observed[w], TUNED.held_out, rng, TUNED.most_held_out, wanted[w]) for w in windows]
-    drafts = [_draft(values[w], observed[w], wanted[w], h, schedule, prior, config, rng, progress, left_out=left_out)
-              for w, h in zip(windows, held)]  # fmt: skip
+    samples = [(values[w], observed[w], wanted[w]) for w in windows]
+    drafts, count = _of_samples(
+        samples, schedule, prior, config, rng, progress, schedule.deep and not whole, left_out=left_out
+    )
     errors, spreads = _held_out(drafts)
-    if len(drafts) == 1:
+    if whole and drafts:
         (draft,) = drafts
     else:
         nothing = np.zeros_like(observed)
         draft = _draft(values, observed, wanted, nothing, schedule, prior, config, rng, progress, left_out=left_out)
-    scale = calibrate.fit_scale(errors, spreads, noise, sum(map(calibrate.independent, held)))
+    scale = calibrate.fit_scale(errors, spreads, noise, count)
 
     estimate, weight = _finished(values, observed, worth, draft, noise, rng, progress)
     parameters = _used(config, draft, weight)
@@ -256,12 +257,12 @@ def _completed(values, observed, wanted, config, rng, monitor, left_out):
     )
 
 
-def _tries_global(config, shape, missing, whole, deep):
+def _tries_global(config, shape, missing, deep):
     """Whether the global model is tried on a picture of `shape` (H, W, ...): where it is asked for, and by itself where
-    that much is `missing` and the `whole` is validated in one piece; `deep`: of deep holes less will do.
+    that much is `missing` and the picture is validated in one piece; `deep`: of deep holes less will do.
     """
     least = TUNED.least_missing_deep if deep else TUNED.least_missing_global
-    fit = whole and max(shape[:2]) <= TUNED.longest_global and missing >= least
+    fit = in_one_piece(shape) and max(shape[:2]) <= TUNED.longest_global and missing >= least
     return config.start == "global" or (config.start == "auto" and bool(fit))
 
 
@@ -318,6 +319,21 @@ def _verdict(errors, spreads, noise, rng):
 def _worth(observed, wanted, left_out):
     """Those of the entries `wanted`, (H, W, C), that `left_out`, if there is such a rule, does not leave out."""
     return wanted if left_out is None else wanted & ~left_out(~observed.any(axis=2) & wanted.any(axis=2))[..., None]
+
+
+def _of_samples(samples, schedule, prior, config, rng, progress, alone, part=None, left_out=None):
+    """Drafts of samples, a list of (values, observed, wanted), and how many errors of held-out entries are independent.
+
+    If `alone`, what is held out is all that is estimated. In deep holes it keeps away from what is missing, which it
+    does not need, and there is time for more and longer pieces, of which no result comes.
+    """
+    share = TUNED.held_out_deep if alone else TUNED.held_out
+    held = [calibrate.hold_out(o, share, rng, TUNED.most_held_out, w, alone) for _, o, w in samples]
+    drafts = [
+        _draft(v, o, np.zeros_like(w) if alone else w, h, schedule, prior, config, rng, progress, part, left_out)
+        for (v, o, w), h in zip(samples, held)
+    ]
+    return drafts, sum(map(calibrate.independent, held))
 
 
 @dataclass(frozen=True)
@@ -526,6 +542,6 @@ def warm_up(shape, config, missing):
     values = rng.random((12, 12, 2))
     for share in (0.3, 0.95, *([0.05] if missing > TUNED.sparse else [])):
         complete(values, rng.random(values.shape) < share, Config(passes=1), rng=rng)
-    if config.frames is None and _tries_global(config, shape, missing, in_one_piece(shape), deep=True):
+    if config.frames is None and _tries_global(config, shape, missing, deep=True):
         tiny = values[..., : len(shape) - 1]  # of a grey picture one channel
         _global(tiny, rng.random(tiny.shape) < 0.5, TRIALS[0], rng)

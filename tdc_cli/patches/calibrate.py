@@ -15,9 +15,9 @@ BIN, MOST_BINS = 100, 12
 INDEPENDENT_BIN = 8
 # Fewer held-out entries than this say nothing about a 90 % interval.
 FEWEST = 20
-# Side of the pieces of a moved mask that are held out, in pixels; less where a piece would be more than this share of
-# what is observed.
-PIECE, LARGEST_SHARE = 32, 1 / 8
+# Side of the pieces of a moved mask that are held out, in pixels; of long pieces in widths of the holes, if that is
+# more. Less where a piece would be more than this share of what is observed.
+PIECE, WIDTHS, LARGEST_SHARE = 32, 4, 1 / 8
 # What is held out keeps this distance from what is missing, in pixels: together they would be a hole wider than any,
 # and a line that goes on beneath it would be lost.
 APART = 3
@@ -27,7 +27,7 @@ MOST_MOVES = 16
 LEAST_LEFT = 0.5
 
 
-def hold_out(observed, share, rng, most=math.inf, wanted=None):
+def hold_out(observed, share, rng, most=math.inf, wanted=None, long=False):
     """Observed entries to hide, in the shape of what is missing.
 
     Where holes are strokes or blocks, pieces of the mask moved at random, the deepest hole as a whole among them; where
@@ -44,6 +44,9 @@ def hold_out(observed, share, rng, most=math.inf, wanted=None):
         Most entries to hide where they are scattered; pieces of strokes tell less, entry by entry.
     wanted : (H, W, C) ndarray of bool, or None
         What is missing and to be filled, whose shape counts; None: all that is missing.
+    long : bool
+        Whether pieces of strokes are several widths long. A stroke is less deep where it is cut; but the longer what is
+        held out, the less the rest tells.
 
     Returns
     -------
@@ -54,7 +57,7 @@ def hold_out(observed, share, rng, most=math.inf, wanted=None):
     count = round(share * observed.sum())
     together = (absent.all(axis=2) == absent.any(axis=2)).all()
     held = (
-        _moved_pieces(absent, observed, count, rng)
+        _moved_pieces(absent, observed, count, rng, long)
         if are_strokes(absent)
         else _scattered(observed, min(count, most), together, rng)
     )
@@ -85,7 +88,7 @@ def _scattered(observed, count, together, rng):
     return held & observed
 
 
-def _moved_pieces(absent, observed, count, rng):
+def _moved_pieces(absent, observed, count, rng, long):
     """Pieces of the mask moved cyclically, one after the other in random order, until `count` observed entries are
     covered.
 
@@ -94,10 +97,12 @@ def _moved_pieces(absent, observed, count, rng):
     where they keep it.
     """
     channels = absent.shape[2]
-    side = max(1, min(PIECE, math.isqrt(int(LARGEST_SHARE * np.sum(observed) / channels))))
+    deep = depth(absent)
+    largest = math.isqrt(int(LARGEST_SHARE * np.sum(observed) / channels))
+    side = max(1, min(max(PIECE, round(WIDTHS * _width(deep))) if long else PIECE, largest))
     pieces, whole = _pieces(absent.any(axis=2), side)
     held = _moved_hole(absent, observed, rng)
-    left, thin = count - held.sum(), depth(absent) <= APART
+    left, thin = count - held.sum(), deep <= APART
     # Thin strokes are told as well from one side.
     beside, above = _at_border(np.zeros_like(pieces) if thin else pieces)
     for number in range(MOST_MOVES):
@@ -225,11 +230,16 @@ def depth(absent):
     )
 
 
+def _width(deep):
+    """Width in pixels of strokes of a `depth`."""
+    return max(1, 2 * deep - 1)
+
+
 def independent(held):
     """About how many errors of held-out entries (H, W, C) are independent: within a square as wide as a hole they are
     much the same.
     """
-    return np.count_nonzero(held.any(axis=2)) / max(1, 2 * depth(held) - 1) ** 2
+    return np.count_nonzero(held.any(axis=2)) / _width(depth(held)) ** 2
 
 
 def fit_scale(errors, spreads, noise_variance=0.0, count=math.inf):

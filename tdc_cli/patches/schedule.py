@@ -143,9 +143,10 @@ class Tuned:
     sparse: float = 0.75
     sparse_members: int = 48
 
-    # -- validation ("Held-out entries"): share of the observed entries that is held out, and the most of them where
-    # they are scattered.
+    # -- validation ("Held-out entries"): share of the observed entries that is held out, of samples with deep holes,
+    # where nothing else is estimated, and the most of them where they are scattered.
     held_out: float = 0.05
+    held_out_deep: float = 0.1
     most_held_out: int = 2000
     # A picture of more than `windows` squares of side `square` is validated on so many of them, and the global model
     # has no part in it.
