@@ -11,8 +11,15 @@ from PIL import Image
 from tdc_cli.run.report import SCHEMA
 
 
-@pytest.mark.parametrize("command, source", [("complete-image", "p.npy"), ("complete-video", "c.npy")])
-def test_invented_pixels_are_counted_and_claim_no_interval(tdc, command, source):
+@pytest.mark.parametrize(
+    "command, source, method",
+    [
+        ("complete-image", "p.npy", "exemplar"),
+        ("complete-image", "p.npy", "auto"),
+        ("complete-video", "c.npy", "exemplar"),
+    ],
+)
+def test_invented_pixels_are_counted_and_claim_no_interval(tdc, command, source, method):
     picture = np.random.default_rng(0).integers(0, 255, (40, 44, 3)).astype(np.uint8) // 4 + smooth(40, 44) // 2
     np.save("p.npy", picture)
     np.save("c.npy", np.stack([picture] * 2))
@@ -20,7 +27,7 @@ def test_invented_pixels_are_counted_and_claim_no_interval(tdc, command, source)
     mask[14:26, 14:28] = 255
     Image.fromarray(mask).save("hole.png")
     pages = ("--html", "h.html", "--report", "r.json", "--reference", source)
-    done = tdc(command, source, "-o", "o.npy", "--mask", "hole.png", "--method", "exemplar", *pages)
+    done = tdc(command, source, "-o", "o.npy", "--mask", "hole.png", "--method", method, *pages)
     assert done.exit_code == 0, done.stderr
     with open("r.json", encoding="utf-8") as file:
         report = json.load(file)
@@ -28,6 +35,7 @@ def test_invented_pixels_are_counted_and_claim_no_interval(tdc, command, source)
     count = 12 * 14 * (2 if command == "complete-video" else 1)
     assert report["invented"] == count == report["missing"]["pixels"]
     assert report["uncertainty"]["coverage90"] is None
+    assert report["uncertainty"]["held_out"] is None
     assert (
         f"{count} pixels invented: their uncertainty is the spread among equally good sources, no interval"
         in done.stdout

@@ -145,7 +145,7 @@ def test_a_colour_in_a_jpeg_wants_a_tolerance(tdc):
                                f"colour or {further}")  # fmt: skip
     values[20:28:2] = (255, 0, 255)
     Image.fromarray(values).save("x.jpg", quality=90)  # with colours at half the resolution, as most programs do
-    more = "tdc: warning: x.jpg: {} pixels are missing by the colour #ff00ff, and {} more have it but for 64 of 255; "
+    more = "tdc: warning: x.jpg: {} pixels are missing by the colour #ff00ff, and {} more are within 64 of 255 of it; "
     more += f"if those are missing too, give {further}\n"
     assert tdc(*words).stderr == more.format(59, 214)
     assert tdc(*words, "--mask-tolerance", "16").stderr == more.format(196, 77)

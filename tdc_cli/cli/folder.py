@@ -17,7 +17,7 @@ SOME_FAILED = 3
 LONG_COMPILATION = 5.0  # seconds; loading what was compiled before takes less
 _PASSED_OVER = {
     "hidden": "hidden {}",
-    "other": "other kinds {}",
+    "other": "files of other kinds {}",
     "masks": "masks {}",
     "folders": "folders {} (--recursive enters them)",
 }

@@ -407,8 +407,8 @@ def from_color(colour, color, *, picture, tolerance=0, dilate=0, lossy=False):
         found, left = np.count_nonzero(missing), np.count_nonzero((farthest <= ALIKE) & ~missing)
         if found < ALL_BUT * (found + left):
             warnings = (
-                f"{picture}: {found} pixels are missing by the colour {color}, and {left} more have it but for {ALIKE} "
-                f"of 255; if those are missing too, give {further}",
+                f"{picture}: {found} pixels are missing by the colour {color}, and {left} more are within {ALIKE} "
+                f"of 255 of it; if those are missing too, give {further}",
             )
     return Mask(~missing, warnings=warnings)
 

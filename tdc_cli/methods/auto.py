@@ -113,9 +113,10 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, source=N
     monitor(100, 100, "filling")
     if done.sd is None:
         return replace(done, mean=mean, invented=invented)
-    return replace(
-        done, mean=mean, sd=sd, predictive_sd=np.hypot(sd, done.noise_std) if done.noise_std else sd, invented=invented
-    )
+    # What was held out tells of what is predicted.
+    held_out = done.held_out if done.noise_std or (asked & ~made).any() else None
+    predictive = np.hypot(sd, done.noise_std) if done.noise_std else sd
+    return replace(done, mean=mean, sd=sd, predictive_sd=predictive, held_out=held_out, invented=invented)
 
 
 def _complete_clip(values, observed, config, rng, monitor, source, wanted, used):
