@@ -55,6 +55,17 @@ def test_what_has_no_noise_gets_none(tdc, hole):
     assert (pixels("grain.png") == 90).all()
 
 
+@pytest.mark.parametrize("channel", [0, 2])
+def test_a_channel_without_noise_gets_none(tdc, hole, channel):
+    picture = pixels("p.png").copy()
+    picture[..., channel] = 40
+    Image.fromarray(picture).save("p.png")
+    done = fill(tdc, "grain.png", "--grain")
+    assert done.exit_code == 0, done.stderr
+    assert (pixels("grain.png")[..., channel] == 40).all()
+    assert rough(pixels("grain.png"))[..., 1][hole].std() > 1
+
+
 def test_the_seed_says_the_grain(tdc, hole):
     for name, more in (("one", ()), ("two", ("--threads", 2)), ("other", ("--seed", 1))):
         assert fill(tdc, f"{name}.png", "--grain", *more).exit_code == 0

@@ -33,8 +33,8 @@ def deep(lost):
     holes = maximum_filter(centres, SIDE) & lost
     labels, count = label(holes, np.ones((3, 3)))
     near = maximum_filter(labels, 2 * AROUND + 1) * ~holes
-    shares = mean(~lost, near, np.arange(1, count + 1))
-    # A hole with nothing around it, in a picture that is lost but for it, has no share at all.
+    with np.errstate(invalid="ignore"):  # a hole with nothing around it, in a picture that is lost but for it: no share
+        shares = mean(~lost, near, np.arange(1, count + 1))
     return np.r_[False, np.nan_to_num(shares) >= KNOWN][labels]
 
 

@@ -106,6 +106,7 @@ def complete(values, observed, config=Config(), *, rng, monitor=silent, wanted=N
     blind = ~observed.any(axis=(0, 1))
     if blind.any():
         sd[..., blind] = np.maximum(sd[..., blind], values[observed].std() if prior is None else prior.scale)
+    np.minimum(sd, calibrate.widest(values, observed), out=sd)
     sd = sd.reshape(shape)
     noise_std = math.sqrt(fitted.noise_variance)
     return Completion(

@@ -194,7 +194,7 @@ def solve(method, config, values, observed, *, rng, monitor=silent, span=None, w
 
 def _as_wide_as_known(done, values, observed, widest, unit):
     """`done` with standard deviations of missing entries no smaller than that of all that is known, or `widest` if that
-    is one pixel, where less than half is known and too little to calibrate them: how entries vary was learnt from so
+    is one value, where less than half is known and too little to calibrate them: how entries vary was learnt from so
     few that it may be anything. `values` are in `unit`.
     """
     if done.held_out is None or 2 * np.count_nonzero(observed) >= observed.size:
@@ -204,13 +204,10 @@ def _as_wide_as_known(done, values, observed, widest, unit):
     if done.held_out["count"] >= FEWEST:
         return done
     pixels = np.count_nonzero(observed.reshape(*observed.shape[:2], -1).any(axis=2))
-    least, widened = unit.scaled(values[observed].std()) if pixels > 1 else widest, ~observed
-    if done.invented is not None:
-        height, width, *frames = done.invented.shape
-        channels = (1,) * (observed.ndim - done.invented.ndim)
-        widened &= ~done.invented.reshape(height, width, *channels, *frames)
+    spread = unit.scaled(values[observed].std()) if pixels > 1 else 0.0
+    least = spread or widest
     told = {name: getattr(done, name) for name in ("sd", "predictive_sd")}
-    return replace(done, **{name: sizes if sizes is None else np.where(widened, np.maximum(sizes, least), sizes)
+    return replace(done, **{name: sizes if sizes is None else np.where(observed, sizes, np.maximum(sizes, least))
                             for name, sizes in told.items()})  # fmt: skip
 
 

@@ -289,9 +289,15 @@ def uncalibrated(scale, errors):
     return (few,) if scale is None else ()
 
 
+def widest(values, observed):
+    """Half the range of what is observed: nothing within a range has a larger standard deviation (Popoviciu's
+    inequality), however little is known of it. Infinity if nothing is.
+    """
+    return np.ptp(values[observed]) / 2 if observed.any() else math.inf
+
+
 def bound(deviations, values, observed):
-    """Bring standard deviations (..., C), in place, to at most half the range of what is observed: nothing within a
-    range has a larger one (Popoviciu's inequality), however little is known of it.
+    """Bring standard deviations (..., C), in place, to at most what is the `widest`.
 
     Those of channels of which nothing is observed become that of all that is: no entry tells how far a guess at them
     is off.
@@ -299,7 +305,7 @@ def bound(deviations, values, observed):
     seen = values[observed]
     if seen.size:
         deviations[..., ~observed.any(axis=tuple(range(observed.ndim - 1)))] = seen.std()
-        np.minimum(deviations, np.ptp(seen) / 2, out=deviations)
+        np.minimum(deviations, widest(values, observed), out=deviations)
 
 
 def coverage_by_halves(errors, spreads, noise_variance, rng):

@@ -76,7 +76,8 @@ def _measured(rough, around):
     unit = np.clip(rough / np.where(deviation > 0, deviation, np.inf), -FAR, FAR)
     both = unit[around].T @ unit[around]
     size = np.sqrt(np.diag(both))
-    correlation = np.where(np.eye(channels) > 0, 1.0, both / np.where(size > 0, np.outer(size, size), np.inf))
+    sizes = np.outer(size, size)
+    correlation = np.where(np.eye(channels) > 0, 1.0, both / np.where(sizes > 0, sizes, np.inf))
     powers, axes = np.linalg.eigh(correlation)
     mixing = (axes * np.sqrt(np.maximum(powers, 0))) @ axes.T
     products = squares = 0.0
