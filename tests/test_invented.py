@@ -82,6 +82,15 @@ def test_only_what_is_marked_may_be_copied(tdc):
     assert done.stderr == "tdc: method biharmonic copies nothing; leave out --source or use one of: auto, exemplar\n"
 
 
+@pytest.mark.parametrize("hole, warned", [("0,0,30,70", False), ("0,0,40,70", True), ("20,5,60,60", False)])
+def test_what_lies_deeper_than_anything_held_out_is_told_to_be_a_guess(tdc, hole, warned):
+    Image.fromarray(smooth(70, 100)).save("p.png")
+    done = tdc(f"complete-image p.png -o o.png --method field --mask-box {hole} --no-progress")
+    assert done.exit_code == 0, done.stderr
+    words = "lies more than 32 pixels from all that is known: its standard deviations are a guess"
+    assert (words in done.stderr) is warned
+
+
 @pytest.mark.parametrize("method", ["field", "patches"])
 def test_where_next_to_nothing_is_known_the_uncertainty_is_as_wide_as_that_allows(tdc, method):
     values = np.random.default_rng(0).integers(0, 256, (16, 20, 3)).astype(np.uint8)
