@@ -129,18 +129,9 @@ def multiply(left, right, products):
     products[:] = left @ right
 
 
-def invert(matrix, root, block):
-    matrix[:] = np.linalg.inv(_whole(matrix))
-
-
-def solve_lower(matrix, sides, order, begin, end, least, block):
-    lower = np.linalg.cholesky(_whole(matrix)[:order, :order])
-    sides[:order, begin:end] = np.linalg.solve(lower, sides[:order, begin:end])
-
-
-def _whole(matrix):
-    """A symmetric matrix by its upper triangle."""
-    return np.triu(matrix) + np.triu(matrix, 1).T
+def invert(matrix, root):
+    upper = np.triu(matrix)
+    matrix[:] = np.linalg.inv(upper + np.triu(upper, 1).T)
 
 
 def _patches(image, positions, frame, depth, size):
@@ -276,11 +267,9 @@ def shrink(image, groups, frame, depth, size, noise, estimates, variances):
         variances[g] = noise * (1 / shorter + 1 / longer) * factors.sum() + noise / len(patches)
 
 
-def add_up(groups, estimates, variances, begun, frame, depth, size, floor, total, weight, squares):
+def add_up(groups, estimates, variances, frame, depth, size, floor, total, weight, squares):
     width = total.shape[2]
     variances = np.maximum(variances, 0) if len(variances) else np.zeros((len(estimates), 1, estimates.shape[2]))
-    if begun:
-        variances = np.tile(variances[..., begun:], estimates.shape[2] // (estimates.shape[2] - begun))
     variances = np.broadcast_to(variances, estimates.shape)
     equal = not variances.any()
     shape = (*estimates.shape[:2], depth, len(total), size, size)

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from ..kernels import INNER, OUTER, at, foreign, run_shares
-from .kernels_dense import NONE, ONE, ROWS, gram, invert, mirror, multiply, solve_lower
+from .kernels_dense import NONE, ROWS, gram, invert, mirror, multiply
 from .kernels_lanes import LANES, NO, TILE, YES, factorise, gather, invert_lanes, square, substitute_back
 
 _ssyev = foreign("ssyev", "cython_lapack", 9)
@@ -160,7 +160,7 @@ def _add_uncertainty(matrix, length, covariance, taper, targets, chosen, counts,
     see `factorise`.
     """
     members = len(counts)
-    begins, by_count, held, turned, _, lengths, _, _ = room
+    begins, by_count, held, turned, _, lengths, _ = room
     inner[:] = np.float32(0.0)
     _ascending(counts, begins, by_count)
     for first in range(0, members, LANES):
@@ -190,55 +190,6 @@ def _add_uncertainty(matrix, length, covariance, taper, targets, chosen, counts,
             covariance[d, e] += (covariance[d, e] + share * inner[d, e]) * taper[d, e]
 
 
-@njit(**INNER)
-def _left_open(covariance, chosen, wanted, begun, noise, least, block, system, sides, variances):
-    """Write the variances of the `wanted` entries of a patch, none of them before `begun`, given the `chosen` ones; 0
-    elsewhere.
-
-    `system` and `sides`, padded (D, D), are workspace. For `least` see `solve_lower`.
-    """
-    count, begin, end = len(chosen), begun // LANES * LANES, len(covariance)
-    # Columns are copied as they lie, or where few are wanted one by one.
-    few = 2 * len(wanted) < end - begin
-    if few:
-        begin, end = 0, (len(wanted) + LANES - 1) // LANES * LANES
-    order = (count + ROWS - 1) // ROWS * ROWS
-    sums = sides[0]
-    for d in range(begin, end):
-        sums[d] = np.float32(0.0)
-    for i in range(order):
-        own, side = system[i], sides[i]
-        for j in range(i, order):
-            own[j] = np.float32(0.0)
-        if i < count:
-            row = covariance[chosen[i]]
-            if few:
-                for n in range(end):
-                    side[n] = row[wanted[n]] if n < len(wanted) else np.float32(0.0)
-            else:
-                for d in range(begin, end):
-                    side[d] = row[d]
-            for j in range(i, count):
-                own[j] = row[chosen[j]]
-            own[i] += noise
-        else:
-            own[i] = np.float32(1.0)
-            for d in range(begin, end):
-                side[d] = np.float32(0.0)
-    solve_lower(system, sides, order, begin, end, least, block)
-    for d in range(begin, end):
-        sums[d] *= sums[d]
-    for i in range(1, count):
-        side = sides[i]
-        for d in range(begin, end):
-            sums[d] += side[d] * side[d]
-    for d in range(len(variances)):
-        variances[d] = np.float32(0.0)
-    for n in range(len(wanted)):
-        d = wanted[n]
-        variances[d] = covariance[d, d] - sums[n if few else d]
-
-
 @njit(inline="always", **INNER)
 def _by_observed(
     matrix,
@@ -249,13 +200,10 @@ def _by_observed(
     counts,
     wanted,
     sizes,
-    begun,
     noise,
     least,
     room,
     products,
-    inner,
-    outer,
     estimates,
     spread,
     variances,
@@ -264,23 +212,33 @@ def _by_observed(
     entries.
 
     Variances, written if `spread`, are those of the `wanted` entries, `sizes` of each patch; 0 elsewhere.
-    `targets` are overwritten, and `products`, as large, `inner` and `outer`, padded (D, D), are workspace. For `least`
-    see `factorise`.
+    `targets` are overwritten, and `products`, as large, is workspace. For `least` see `factorise`.
     """
     members, length = estimates.shape
-    begins, by_count, held, turned, _, lengths, _, block = room
-    if spread:
-        for k in range(members):
-            _left_open(covariance, chosen[k, : counts[k]], wanted[k, : sizes[k]], begun, noise, least, block, inner,
-                       outer, variances[k])  # fmt: skip
+    begins, by_count, held, turned, its, lengths, its_lengths = room
     _ascending(counts, begins, by_count)  # alike counts in a batch: little filling up
     for first in range(0, members, LANES):
-        batch = _hold(by_count, first, held)
+        batch, widest = _hold(by_count, first, held), NONE
         order = (counts[held[batch - 1]] + TILE - 1) // TILE * TILE
-        height = (order + TILE) | 1
+        for k in held:
+            widest = max(widest, sizes[k])
+        extra = 1 + (widest if spread else 0)
+        height = (order + (extra + TILE - 1) // TILE * TILE) | 1
         _turn(held, chosen, counts, order, turned, lengths)
         _load(matrix, order, height, covariance, noise, turned, lengths, held, targets)
-        factorise(matrix, order, height, ONE, least, NO)
+        if extra > 1:
+            _turn(held, wanted, sizes, widest, its, its_lengths)
+            _load_rows(matrix, order, height, covariance, turned, lengths, its, its_lengths, widest)
+        factorise(matrix, order, height, extra, least, NO)
+        if spread:
+            square(matrix, order, height, widest)
+            for lane in range(batch):
+                k = held[lane]
+                for d in range(length):
+                    variances[k, d] = np.float32(0.0)
+                for i in range(sizes[k]):
+                    d = wanted[k, i]
+                    variances[k, d] = covariance[d, d] + matrix[(order * (height + 1) + i) * LANES + lane]
         substitute_back(matrix, order, height)
         for lane in range(batch):
             k = held[lane]
@@ -320,7 +278,7 @@ def _by_missing(
     then `wanted` (K, D) lists all entries, and `sizes` holds D.
     """
     members, length = estimates.shape
-    begins, by_count, held, turned, its, lengths, its_lengths, _ = room
+    begins, by_count, held, turned, its, lengths, its_lengths = room
     multiply(targets, precision, products)
     if spread:
         for k in range(members):
@@ -379,9 +337,9 @@ def _gather(image, data, group, frame, depth, size, patches, targets, mean, esti
 
 
 @njit(**INNER)
-def _divide(targets, mean, length, wants_missing, noise, begun, chosen, counts, others, sizes):
+def _divide(targets, mean, length, wants_missing, noise, chosen, counts, others, sizes):
     """List of every patch what is observed, or with `wants_missing` what is not, in `chosen`, and in `others` what is
-    to be estimated, from entry `begun` on; take the mean from what is observed, and set the rest to 0.
+    to be estimated; take the mean from what is observed, and set the rest to 0.
     """
     all_wanted = noise > 0  # without noise, what is observed is certain
     for k in range(len(counts)):
@@ -394,7 +352,7 @@ def _divide(targets, mean, length, wants_missing, noise, begun, chosen, counts, 
             own[count] = d
             count += known != wants_missing
             its[size] = d
-            size += (all_wanted | (not known)) & (d >= begun)
+            size += all_wanted | (not known)
         counts[k], sizes[k] = count, size
 
 
@@ -413,30 +371,28 @@ def _few_missing(targets, length, estimated):
 
 
 @njit(**OUTER)
-def _estimate(
-    first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances, begun, room
-):
+def _estimate(first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances, room):
     """`estimate` for the groups `first` to ``last - 1``, in one workspace."""
     estimated, length = estimates.shape[1:]
     together = 0 < variances.shape[1] < estimated
     spread = len(variances) > 0 and not together
-    matrix, patches, mean, covariance, inner, outer, targets, products, chosen, others, counts, sizes, batches = room
+    matrix, patches, mean, covariance, inner, _, targets, products, chosen, others, counts, sizes, batches = room
     for g in range(first, last):
         _gather(image, data, groups[g], frame, depth, size, patches, targets, mean, estimated)
         few_missing = _few_missing(targets, length, estimated)
         _covariance(patches, taper, ridge + noise if few_missing else ridge, covariance)
-        _divide(targets, mean, length, few_missing, noise, begun, chosen, counts, others, sizes)
+        _divide(targets, mean, length, few_missing, noise, chosen, counts, others, sizes)
         if together:
             for d in range(length):
                 variances[g, 0, d] = covariance[d, d] - (noise if few_missing else np.float32(0.0))
         its = variances[g] if spread else products  # which is not written to as variances then
         if few_missing:
-            invert(covariance, inner, batches[-1])
+            invert(covariance, inner)
             _by_missing(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, batches, products,
                         inner, estimates[g], spread, its)  # fmt: skip
         else:
-            _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, begun, noise, HALF * ridge,
-                         batches, products, inner, outer, estimates[g], spread, its)  # fmt: skip
+            _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, HALF * ridge, batches,
+                         products, estimates[g], spread, its)  # fmt: skip
 
 
 @njit(**INNER)
@@ -494,12 +450,12 @@ def _add_back(turned, axis, depth, patches):
 
 @njit(**OUTER)
 def _estimate_apart(
-    first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances, _, room, colours
+    first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances, room, colours
 ):
     """`_estimate` along each principal axis of a group's colours by itself."""
     estimated, length = estimates.shape[1], estimates.shape[2] // len(image)
     spread = len(variances) > 0
-    matrix, patches, nothing, covariance, inner, outer, targets, products, chosen, others, counts, sizes, batches = room
+    matrix, patches, nothing, covariance, inner, _, targets, products, chosen, others, counts, sizes, batches = room
     whole, mean, known, sums, values, axes, found, its = colours
     for g in range(first, last):
         _gather(image, data, groups[g], frame, depth, size, whole, known, mean, estimated)
@@ -515,14 +471,14 @@ def _estimate_apart(
             _along(whole, axis, depth, patches[:, :length])
             _along(known, axis, depth, targets[:estimated, :length])
             _covariance(patches, taper, ridge + noise if few_missing else ridge, covariance)
-            _divide(targets, nothing, length, few_missing, noise, NONE, chosen, counts, others, sizes)
+            _divide(targets, nothing, length, few_missing, noise, chosen, counts, others, sizes)
             if few_missing:
-                invert(covariance, inner, batches[-1])
+                invert(covariance, inner)
                 _by_missing(matrix, covariance, nothing, targets, chosen, counts, others, sizes, noise, batches,
                             products, inner, found, spread, its)  # fmt: skip
             else:
-                _by_observed(matrix, covariance, nothing, targets, chosen, counts, others, sizes, NONE, noise,
-                             HALF * ridge, batches, products, inner, outer, found, spread, its)  # fmt: skip
+                _by_observed(matrix, covariance, nothing, targets, chosen, counts, others, sizes, noise, HALF * ridge,
+                             batches, products, found, spread, its)  # fmt: skip
             _add_back(found, axis, depth, estimates[g])
             if spread:
                 _add_back(its, axis**2, depth, variances[g])
@@ -530,7 +486,7 @@ def _estimate_apart(
 
 @njit(**OUTER)
 def _estimate_uncertain(
-    first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances, _, room
+    first, last, image, data, groups, frame, depth, size, taper, ridge, noise, estimates, variances, room
 ):
     """`_estimate` with what missing entries leave open; by itself, because few runs need it and it compiles for long.
     """
@@ -541,7 +497,7 @@ def _estimate_uncertain(
     for g in range(first, last):
         _gather(image, data, groups[g], frame, depth, size, patches, targets, mean, estimated)
         _covariance(patches, taper, ridge, covariance)
-        _divide(targets, mean, length, False, noise, NONE, chosen, counts, others, sizes)
+        _divide(targets, mean, length, False, noise, chosen, counts, others, sizes)
         rounding = np.float32(0.0)
         for d in range(length):
             rounding += covariance[d, d]
@@ -552,14 +508,11 @@ def _estimate_uncertain(
         if together:
             for d in range(length):
                 variances[g, 0, d] = outer[0, d]
-        _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, NONE, noise, HALF * ridge,
-                     batches, products, inner, outer, estimates[g], spread,
-                     variances[g] if spread else products)  # fmt: skip
+        _by_observed(matrix, covariance, mean, targets, chosen, counts, others, sizes, noise, HALF * ridge, batches,
+                     products, estimates[g], spread, variances[g] if spread else products)  # fmt: skip
 
 
-def estimate(
-    image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, apart, estimates, variances, begun=0
-):
+def estimate(image, data, groups, frame, depth, size, taper, ridge, noise, uncertain, apart, estimates, variances):
     """Posterior mean and variance of every patch of every group, given its own observed entries only.
 
     The patches of a group, as `image` has them now, give the mean ``m`` and the covariance ``S``, their sample
@@ -595,9 +548,6 @@ def estimate(
         Written, or left alone if empty; 0 of observed entries without noise. One for each group is much cheaper, and
         good enough for weights: the diagonal of that mean posterior covariance if `uncertain`, else that of S; not
         together with `apart`.
-    begun : int
-        Where there is no noise, variances may be written of the entries from this one on only, and are undefined
-        before it; 0 if `uncertain` or `apart`.
     """
     estimated, length = estimates.shape[1], len(taper)
     spread = len(variances) > 0 and not 0 < variances.shape[1] < estimated
@@ -610,7 +560,7 @@ def estimate(
     kernel = _estimate_apart if apart else _estimate_uncertain if uncertain else _estimate
     taper = np.pad(taper, (0, -length % LANES))
     run_shares(kernel, len(groups), SHARE, image, data, groups, frame, depth, size, taper, ridge, noise, estimates,
-               variances, begun, room=room)  # fmt: skip
+               variances, room=room)  # fmt: skip
 
 
 def _workspace(members, estimated, length, extra):
@@ -628,7 +578,7 @@ def _workspace(members, estimated, length, extra):
     lists, lengths = np.zeros((2, estimated, length + TILE), np.uint32), np.zeros((2, estimated), np.int64)
     turned, turned_lengths = np.empty((2, (length + TILE) * LANES), np.uint32), np.empty((2, LANES), np.uint32)
     batches = (np.empty(length + 2, np.int64), np.empty(estimated, np.int64), np.empty(LANES, np.uint32), *turned,
-               *turned_lengths, np.empty(ROWS * (ROWS + 1), np.float32))  # fmt: skip
+               *turned_lengths)  # fmt: skip
     matrices = np.zeros((3, width, width), np.float32)
     return systems, patches, mean, *matrices, targets, products, *lists, *lengths, batches
 
@@ -651,7 +601,7 @@ def _colours(image, estimates, members, size):
 
 
 @njit(**OUTER)
-def _add_up(begin, end, groups, estimates, variances, begun, frame, depth, size, floor, total, weight, squares):
+def _add_up(begin, end, groups, estimates, variances, frame, depth, size, floor, total, weight, squares):
     """`add_up` for the rows `begin` to ``end - 1``."""
     channels, _, width = total.shape
     equal, wanted, last = len(variances) == 0, len(squares) > 0, variances.shape[1] - 1
@@ -664,11 +614,10 @@ def _add_up(begin, end, groups, estimates, variances, begun, frame, depth, size,
                     for c in range(channels):
                         line, share = total[c, top + r], weight[c, top + r]
                         start = ((deep * channels + c) * size + r) * size
-                        known = start if begun == 0 else begun + r * size
                         for s in range(size):
                             own, variance = np.float32(1.0), np.float32(0.0)
                             if not equal:
-                                variance = max(variances[g, min(k, last), known + s], np.float32(0.0))
+                                variance = max(variances[g, min(k, last), start + s], np.float32(0.0))
                                 own = np.float32(1.0) / np.sqrt(variance + floor)
                             value = estimates[g, k, start + s]
                             line[left + s] += own * value
@@ -677,7 +626,7 @@ def _add_up(begin, end, groups, estimates, variances, begun, frame, depth, size,
                                 squares[c, top + r, left + s] += own * (value * value + variance)
 
 
-def add_up(groups, estimates, variances, begun, frame, depth, size, floor, total, weight, squares):
+def add_up(groups, estimates, variances, frame, depth, size, floor, total, weight, squares):
     """Add every patch estimate to the picture of sums, weighted by the inverse of its standard deviation.
 
     Parameters
@@ -687,8 +636,6 @@ def add_up(groups, estimates, variances, begun, frame, depth, size, floor, total
         Of the first E patches of every group.
     variances : (G, E, D), (G, 1, D) or (0, 0, 0) float32 ndarray
         Entry by entry, of each patch or of a group as a whole; empty: all weights are 1.
-    begun : int
-        Entry from which on variances are there, the first of the last channel, whose hold for all channels; 0: all are.
     frame, depth : int
         Rows of a frame, and frames of a patch.
     size : int
@@ -700,18 +647,5 @@ def add_up(groups, estimates, variances, begun, frame, depth, size, floor, total
         Added to: squared estimates plus their variances, times weights; left alone if empty.
     """
     run_shares(
-        _add_up,
-        total.shape[1],
-        STRIP,
-        groups,
-        estimates,
-        variances,
-        begun,
-        frame,
-        depth,
-        size,
-        floor,
-        total,
-        weight,
-        squares,
+        _add_up, total.shape[1], STRIP, groups, estimates, variances, frame, depth, size, floor, total, weight, squares
     )

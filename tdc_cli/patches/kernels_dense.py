@@ -19,7 +19,6 @@ from .kernels_lanes import FUSED, INDEX, LANES, Flat, counted, splat
 ROWS = 8
 # Numba compiles a function once more for every number that is written out in a call.
 NONE, ONE = np.int64(0), np.int64(1)
-ANY = np.float32(-np.inf)
 
 
 def _products(vectors, subtracted):
@@ -184,27 +183,8 @@ def _eliminate(matrix, width, j, e, last, other, begin):
         _subtract_1(other, target, width, matrix, left, 1, width, other, right, j - begin)
 
 
-@njit(**INNER)
-def _factor_rows(matrix, j, least, block):
-    """Cholesky's factor of the `ROWS` x `ROWS` on the diagonal from `j` on, written into `block` with the inverses of
-    its own diagonal behind it; 0 where a pivot is not above `least`.
-    """
-    factor, inverses = block[: ROWS * ROWS], block[ROWS * ROWS :]
-    for r in range(ROWS):
-        for c in range(r, ROWS):
-            factor[r * ROWS + c] = matrix[j + r, j + c]
-    for r in range(ROWS):
-        pivot = factor[r * ROWS + r]
-        inverses[r] = np.float32(1.0) / np.sqrt(pivot) if pivot > least else np.float32(0.0)
-        for c in range(r, ROWS):
-            factor[r * ROWS + c] *= inverses[r]
-        for k in range(r + 1, ROWS):
-            for c in range(k, ROWS):
-                factor[k * ROWS + c] -= factor[r * ROWS + k] * factor[r * ROWS + c]
-
-
 @njit(**OUTER)
-def invert(matrix, root, block):
+def invert(matrix, root):
     """Replace a positive definite matrix, of which the upper triangle is read, by its inverse.
 
     Cholesky's ``U^T U``, with the identity as further columns, which become ``W = U^-T``; then ``W^T W``.
@@ -214,11 +194,9 @@ def invert(matrix, root, block):
     matrix : (N, N) float32 ndarray
     root : (N, N) float32 ndarray
         Workspace.
-    block : (ROWS (ROWS + 1),) float32 ndarray
-        Workspace.
     """
     width = len(matrix)
-    factor, inverses = block[: ROWS * ROWS], block[ROWS * ROWS :]
+    factor, inverses = np.empty(ROWS * ROWS, np.float32), np.empty(ROWS, np.float32)
     root[:] = np.float32(0.0)
     for j in range(0, width, ROWS):
         first = j // LANES * LANES
@@ -228,7 +206,15 @@ def invert(matrix, root, block):
             _eliminate(matrix, width, j, e, first + LANES, root, e)
         for r in range(ROWS):
             root[j + r, j + r] = np.float32(1.0)
-        _factor_rows(matrix, j, ANY, block)
+            for c in range(r, ROWS):
+                factor[r * ROWS + c] = matrix[j + r, j + c]
+        for r in range(ROWS):
+            inverses[r] = np.float32(1.0) / np.sqrt(factor[r * ROWS + r])
+            for c in range(r, ROWS):
+                factor[r * ROWS + c] *= inverses[r]
+            for k in range(r + 1, ROWS):
+                for c in range(k, ROWS):
+                    factor[k * ROWS + c] -= factor[r * ROWS + k] * factor[r * ROWS + c]
         for e in range(first, width, LANES):
             _solve_rows(matrix, j * width + e, width, factor, inverses)
         for e in range(0, first + LANES, LANES):
@@ -238,36 +224,3 @@ def invert(matrix, root, block):
             last = min(width, e + 2 * LANES)
             _rows_of_sums(matrix, d, e, last, width, root, e * width + d, ONE, width, root, e, width - e)
     mirror(matrix)
-
-
-@njit(**OUTER)
-def solve_lower(matrix, sides, order, begin, end, least, block):
-    """Replace the first `order` rows of `sides`, columns `begin` to ``end - 1``, by ``U^-T`` times them, where ``U^T
-    U`` is Cholesky's of as many rows and columns of a positive definite matrix, whose upper triangle is read and
-    overwritten.
-
-    Parameters
-    ----------
-    matrix, sides : (N, N) float32 ndarray
-    order : int
-        A multiple of `ROWS`.
-    begin, end : int
-        Multiples of `LANES`.
-    least : float32
-        No pivot is as small but for rounding: rows whose pivot is become 0.
-    block : (ROWS (ROWS + 1),) float32 ndarray
-        Workspace.
-    """
-    width, last = len(matrix), order + -order % LANES
-    factor, inverses = block[: ROWS * ROWS], block[ROWS * ROWS :]
-    for j in range(0, order, ROWS):
-        first = j // LANES * LANES
-        for e in range(first, last, 2 * LANES):
-            _eliminate(matrix, width, j, e, last, matrix, NONE)
-        for e in range(begin, end, 2 * LANES):
-            _eliminate(matrix, width, j, e, end, sides, NONE)
-        _factor_rows(matrix, j, least, block)
-        for e in range(first, last, LANES):
-            _solve_rows(matrix, j * width + e, width, factor, inverses)
-        for e in range(begin, end, LANES):
-            _solve_rows(sides, j * width + e, width, factor, inverses)

@@ -159,11 +159,6 @@ class _Problem:
         """Their flat positions; where they are most, a slice of all, which is quicker."""
         return np.flatnonzero(self.changing) if self.changing.mean() < MOST else slice(None)
 
-    @cached_property
-    def together(self):
-        """Whether every pixel is observed in all channels or in none."""
-        return np.array_equal(self.changing, ~self.known.any(axis=0))
-
     def passes(self, estimate, settings, rng, tick, variance):
         """Run the passes on `estimate` in place; returns the variance of the last one's mixture, or None."""
         taper = _taper(settings.depth * (1 if settings.apart else len(estimate)), settings.size, settings.taper)
@@ -218,9 +213,6 @@ class _Problem:
         # One for each group is enough for weights.
         each = 1 if settings.uncertain and not variance else estimated
         variances = np.empty((len(estimates), each, length) if weighted else (0, 0, 0), np.float32)
-        # For weights the variances of one channel do, where all of a pixel are missing together.
-        by_pixel = self.together and not (variance or self.noise or settings.uncertain or settings.apart)
-        begun = length - size**2 if by_pixel and settings.depth == 1 else 0
         groups = np.empty((len(positions), count), np.int32)
         match(
             searched, positions, *place, settings.window, settings.reach, min(settings.drift, settings.window), groups
@@ -232,8 +224,8 @@ class _Problem:
                 shrink(noisy, chunk, *place, np.float32(self.noise), found, spread)
             else:
                 kernels.estimate(estimate, self.data, chunk, *place, taper, np.float32(ridge), np.float32(self.noise),
-                                 settings.uncertain, settings.apart, found, spread, begun)  # fmt: skip
-            kernels.add_up(chunk, found, spread, begun, *place, np.float32(FLOOR), total, weight, squares)
+                                 settings.uncertain, settings.apart, found, spread)  # fmt: skip
+            kernels.add_up(chunk, found, spread, *place, np.float32(FLOOR), total, weight, squares)
         return total, weight, squares if variance else None
 
 
